@@ -1,0 +1,36 @@
+"""Shared fixtures: a ROS domain of this test run's own, limited to this host."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("MUJOCO_GL", "egl")
+
+
+@pytest.fixture(scope="session")
+def ros_domain() -> Iterator[int]:
+    """A ROS domain ID that no other test run on this host uses, set in the environment."""
+    folder = Path(tempfile.gettempdir()) / f"pyrua-test-domains-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    for domain in range(120, 200):
+        lock = open(folder / str(domain), "w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            continue
+        os.environ.update(
+            ROS_DOMAIN_ID=str(domain),
+            ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
+            RMW_IMPLEMENTATION="rmw_fastrtps_cpp",
+        )
+        yield domain
+        lock.close()
+        return
+    pytest.fail("no free ROS domain between 120 and 199")
