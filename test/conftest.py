@@ -18,7 +18,7 @@ def ros_domain() -> Iterator[int]:
     """A ROS domain ID that no other test run on this host uses, set in the environment."""
     folder = Path(tempfile.gettempdir()) / f"pyrua-test-domains-{os.getuid()}"
     folder.mkdir(exist_ok=True)
-    for domain in range(120, 200):
+    for domain in range(61, 102):
         lock = open(folder / str(domain), "w")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -33,4 +33,4 @@ def ros_domain() -> Iterator[int]:
         yield domain
         lock.close()
         return
-    pytest.fail("no free ROS domain between 120 and 199")
+    pytest.fail("no free ROS domain between 61 and 101")
