@@ -44,7 +44,11 @@ class GateState(BaseModel):
 
     def to_message(self) -> DiagnosticStatus:
         """As the standard message: `message` is the mode, the rest are key-value pairs."""
-        level = {"agent": DiagnosticStatus.OK, "operator": DiagnosticStatus.WARN, "stopped": DiagnosticStatus.ERROR}
+        level = {
+            "agent": DiagnosticStatus.OK,
+            "operator": DiagnosticStatus.WARN,
+            "stopped": DiagnosticStatus.ERROR,
+        }
         values = {
             "why": self.why,
             "who": self.who,

@@ -26,7 +26,11 @@ def to_message(trajectory: Trajectory, goal: str = "") -> JointTrajectory:
             time_from_start=_duration(float(t)),
         )
         for t, position, velocity, acceleration in zip(
-            trajectory.times, trajectory.positions, trajectory.velocities, trajectory.accelerations, strict=True
+            trajectory.times,
+            trajectory.positions,
+            trajectory.velocities,
+            trajectory.accelerations,
+            strict=True,
         )
     ]
     return message
