@@ -11,13 +11,13 @@ from pathlib import Path
 def share() -> Path:
     """Folder that holds `config/`, `launch/` and `urdf/`."""
     source = Path(__file__).resolve().parent.parent
-    if (source / "package.xml").exists() and (source / "config").exists():
+    if (source / "pyproject.toml").exists() and (source / "config").exists():
         return source
     try:
-        from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+        from ament_index_python.packages import get_package_share_directory
 
         return Path(get_package_share_directory("pyrua_ros"))
-    except (ImportError, PackageNotFoundError):
+    except (ImportError, LookupError, OSError):  # no ament, package not installed, nothing sourced
         pass
     installed = Path(sys.prefix) / "share" / "pyrua_ros"
     if installed.exists():
