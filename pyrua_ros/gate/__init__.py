@@ -1,0 +1,1 @@
+"""Every command to the robot passes here: limits, priority, hold and stop."""
