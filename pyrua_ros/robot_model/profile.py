@@ -20,6 +20,18 @@ class _Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class SlowDown(_Config):
+    """Velocity limits that fall towards the ends of the joints: Franka's position-dependent limits.
+
+    Towards an end at distance d, a joint may move at ``max(0, sqrt(2 · deceleration · d) - offset)``.
+    """
+
+    stop_lower: tuple[float, ...] = Field(description="rad, where the distance d ends")
+    stop_upper: tuple[float, ...] = Field(description="rad, where the distance d ends")
+    deceleration: tuple[float, ...] = Field(description="rad/s²")
+    offset: tuple[float, ...] = Field(description="rad/s")
+
+
 class JointLimits(_Config):
     """Per joint, in the order of `joints`; where sources disagree, the strictest."""
 
@@ -28,6 +40,7 @@ class JointLimits(_Config):
     velocity: tuple[float, ...] = Field(description="rad/s, symmetric")
     acceleration: tuple[float, ...] = Field(description="rad/s², symmetric")
     jerk: tuple[float, ...] = Field(description="rad/s³, symmetric")
+    slowdown: SlowDown | None = Field(default=None, description="lower velocity limits near the ends")
 
 
 class Arm(_Config):
@@ -42,7 +55,10 @@ class Arm(_Config):
 
     @model_validator(mode="after")
     def _one_value_per_joint(self) -> Arm:
-        values = {"home": self.home, **{name: getattr(self.limits, name) for name in JointLimits.model_fields}}
+        values = {"home": self.home}
+        for section in (self.limits, self.limits.slowdown):
+            fields = dict(section) if section else {}
+            values |= {name: row for name, row in fields.items() if isinstance(row, tuple)}
         for name, row in values.items():
             if len(row) != len(self.joints):
                 raise ValueError(f"{name} has {len(row)} values for {len(self.joints)} joints")
