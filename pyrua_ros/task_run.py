@@ -1,0 +1,134 @@
+"""One task from start to score: runs the graph until the planner ends, asks the simulator, renders the report."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyrua_ros.bringup import Arguments
+from pyrua_ros.running import Run, running
+from pyrua_ros.supervisor import Ended
+
+#: For set-up and the planner's own end, on top of the task's time.
+_MARGIN_S = 60.0
+_TASK_S = 300.0
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """What came of it."""
+
+    run_dir: Path
+    success: bool | None  # by the simulator's state; None when it could not be asked
+    ended: str  # why the run ended
+    signal: int | None  # that ended it
+    result: dict[str, Any]  # result.json
+    report: Path | None
+    wall_s: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 when the task is done, 128 + n after signal n, otherwise 1."""
+        if self.signal is not None:
+            return 128 + self.signal
+        return 0 if self.success else 1
+
+
+def scene_task(args: Arguments) -> Arguments:
+    """`args` with the scene's own task when it has none."""
+    from pyrua_ros.backends.mujoco import scenes
+
+    return args if args.task else replace(args, task=scenes.load(args.scene).task)
+
+
+def run_task(args: Arguments, *, show: bool = True) -> TaskRun:
+    """Run `args.task` once.
+
+    Raises
+    ------
+    UsageError, DomainError
+        Before anything was started.
+    """
+    began = time.monotonic()
+    limit_s = (args.max_seconds or _TASK_S) + _MARGIN_S
+    with running(args, exit_when_done=True, show=show) as run:
+        ended = run.supervisor.wait(limit_s)
+        score = _score(run) if ended is None or not ended.is_signal else {}
+    run_dir = run.runtime.run_dir
+    result = _complete(run_dir, score)
+    report = _render(run_dir)
+    number = ended.code if ended is not None and ended.is_signal else None
+    return TaskRun(
+        run_dir, result.get("success"), _why(ended, limit_s), number, result, report, time.monotonic() - began
+    )
+
+
+def _why(ended: Ended | None, limit_s: float) -> str:
+    if ended is None:
+        return f"the planner did not end within {limit_s:.0f} s"
+    return "the planner finished" if ended == Ended("planner", 0) else str(ended)
+
+
+def _score(run: Run) -> dict[str, Any]:
+    if "mujoco" not in run.supervisor.pids:
+        return {}
+    try:
+        return dict(run.control.score())
+    except (OSError, RuntimeError, ValueError):
+        return {}
+
+
+def _complete(run_dir: Path, score: dict[str, Any]) -> dict[str, Any]:
+    """Add the score to result.json; also when the planner died before it wrote one."""
+    path = run_dir / "result.json"
+    result: dict[str, Any] = {}
+    with contextlib.suppress(OSError, ValueError):
+        result = json.loads(path.read_text(encoding="utf-8"))
+    result["success"] = score.get("success")
+    result["score"] = score.get("detail")
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(partial, path)
+    return result
+
+
+def _render(run_dir: Path) -> Path | None:
+    from pyrua_ros.planner import report
+
+    try:
+        return report.render(run_dir)
+    except (OSError, ValueError, KeyError) as error:
+        print(f"no report: {error}")
+        return None
+
+
+def summary(run: TaskRun) -> list[tuple[str, str]]:
+    """Rows of what a person wants to know first."""
+    result = run.result
+    tokens = result.get("tokens") or {}
+    first = result.get("first_motion_s")
+    verdict = {True: "yes", False: "no", None: "unknown: the simulator was not asked"}[run.success]
+    rows = [
+        ("task", str(result.get("task", ""))),
+        ("success", verdict),
+        ("planner says", f"{result.get('status', 'nothing')}: {result.get('summary', '')}".rstrip(": ")),
+        ("planner", " ".join(filter(None, (result.get("planner"), result.get("model"))))),
+        ("model calls", str(result.get("llm_calls", 0))),
+        ("tokens", f"{tokens.get('input', 0)} in, {tokens.get('output', 0)} out"),
+        ("cells", str(result.get("cells", 0))),
+        ("first motion", "none" if first is None else f"{first:.1f} s"),
+        ("task time", f"{result.get('elapsed_s', 0):.1f} s"),
+        ("wall time", f"{run.wall_s:.1f} s"),
+        ("report", str(run.report or "none")),
+    ]
+    if run.success is not True:
+        rows += [("ended", run.ended), ("logs", str(run.run_dir / "log"))]
+    if run.signal is not None:
+        rows.append(("signal", signal.Signals(run.signal).name))
+    return rows
