@@ -1,0 +1,1 @@
+"""Runs the model's cells: a sandboxed Jupyter kernel and its client."""
