@@ -79,7 +79,7 @@ class GateNode:
         model = RobotModel(profile)
 
         def eef_position(q: NDArray[np.float64]) -> NDArray[np.float64]:
-            return model.fk(q)[0]
+            return model.link_pose(q, profile.arm.eef_link)[:3, 3]
 
         self._refuse_foreign_publishers(began + config.discovery_s)
         self._arm_out = node.create_publisher(JointTrajectory, profile.arm.command_topic, qos.COMMAND_OFFERED)
@@ -92,7 +92,7 @@ class GateNode:
 
         self._outlet = Outlet(
             ros_time=lambda: self._now().ros,
-            brake=partial(brake, profile, profile.arm.joints),
+            brake=partial(brake, profile.arm.limits, profile.arm.joints),
             send=lambda trajectory, goal: self._arm_out.publish(trajectories.to_message(trajectory, goal)),
             latency_s=config.start.latency_s,
         )
