@@ -1,0 +1,1 @@
+"""A goal becomes a timed, collision-free joint trajectory; no ROS."""

@@ -46,7 +46,7 @@ def _ros_package(name: str) -> Path | None:
 
 
 def mesh_file(uri: str) -> Path:
-    """The file behind ``package://<package>/<path>``; raises `AssetError` that says what to install."""
+    """Return the file behind ``package://<package>/<path>``; raises `AssetError` that says what to install."""
     parts = _MESH_URI.fullmatch(uri)
     if parts is None:
         raise AssetError(f"not a package reference: {uri}")
@@ -66,7 +66,7 @@ def mesh_file(uri: str) -> Path:
 
 
 def urdf_text(profile: RobotProfile, *, resolve: bool = True, table: bool = False) -> str:
-    """The robot's URDF, xacro expanded.
+    """Return the robot's URDF, xacro expanded.
 
     Parameters
     ----------

@@ -12,8 +12,6 @@ from pyrua_ros.robot_model.trajectory import JointSample, Trajectory
 #: Distance of the brake's points, s; its jerk is constant between them.
 STEP_S = 0.01
 
-_ROUNDING = 1 + 1e-9
-
 
 def _jerks(velocity: float, acceleration: float, max_acceleration: float, max_jerk: float) -> list[float]:
     """Constant jerk (rad/s³) of each step that brings one joint to rest in the fewest steps.
@@ -25,23 +23,22 @@ def _jerks(velocity: float, acceleration: float, max_acceleration: float, max_je
     if abs(velocity) < 1e-12 and abs(acceleration) < 1e-12:
         return []
     swing = max_acceleration + max(max_acceleration, abs(acceleration))
-    longest = math.ceil(swing / (max_jerk * STEP_S) * _ROUNDING) + 1
+    longest = math.ceil(swing / (max_jerk * STEP_S)) + 1
     best: tuple[int, int, int] | None = None
     best_a = 0.0
     for ramp in range(1, longest + 1):
+        moved = velocity + acceleration * ramp * STEP_S / 2  # what a must undo
+        sign = -1.0 if moved > 0 else 1.0
+        reach = max_jerk * ramp * STEP_S
         for ease in range(1, longest + 1):
-            moved = velocity + acceleration * ramp * STEP_S / 2  # what a must undo
-            least = abs(moved) / (max_acceleration * STEP_S) - (ramp + ease) / 2
-            hold = max(0, math.ceil(least - 1e-9))
-            while best is None or ramp + hold + ease < sum(best):
-                a = -moved / (STEP_S * ((ramp + ease) / 2 + hold))
-                steepest = max(abs(a - acceleration) / ramp, abs(a) / ease) / STEP_S
-                if steepest <= max_jerk * _ROUNDING:
-                    best, best_a = (ramp, hold, ease), a
-                    break
-                if abs(a) <= abs(acceleration) * 1e-3 or hold > 10_000:
-                    break  # more holding cannot make the ramp less steep
-                hold += 1
+            most = min(max_acceleration, max_jerk * ease * STEP_S, sign * acceleration + reach)
+            if most <= 0:
+                continue
+            hold = max(0, math.ceil(abs(moved) / (STEP_S * most) - (ramp + ease) / 2 - 1e-9))
+            size = abs(moved) / (STEP_S * ((ramp + ease) / 2 + hold))
+            within = size >= sign * acceleration - reach * (1 + 1e-9)
+            if within and (best is None or ramp + hold + ease < sum(best)):
+                best, best_a = (ramp, hold, ease), sign * size
     assert best is not None, "some phase lengths always fit"
     ramp, hold, ease = best
     return (
@@ -83,4 +80,4 @@ def brake(limits: JointLimits, names: tuple[str, ...], sample: JointSample) -> T
         velocity[i + 1, at_rest] = 0.0
         acceleration[i + 1, at_rest] = 0.0
         position[i + 1] = np.where(at_rest & (velocity[i] == 0.0), position[i], position[i + 1])
-    return Trajectory(names, np.arange(steps + 1) * h, position, velocity, acceleration)
+    return Trajectory(names, h * np.arange(steps + 1, dtype=float), position, velocity, acceleration)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import mujoco
@@ -29,6 +30,7 @@ class Contact:
     index: int = 0  # of the configuration, when a path was checked
 
     def __str__(self) -> str:
+        """Name both, with the depth."""
         return f"{self.first} with {self.second} ({self.depth_m * 1000:.0f} mm deep)"
 
     @property
@@ -112,7 +114,7 @@ class CollisionChecker:
         return sorted(found, key=lambda contact: -contact.depth_m)
 
     def check(self, q: ArrayLike, width: float | None = None) -> Contact | None:
-        """The deepest contact at `q`, or None."""
+        """Return the deepest contact at `q`, or None."""
         found = self.contacts(q, width)
         return found[0] if found else None
 
@@ -122,25 +124,33 @@ class CollisionChecker:
         width: float | None = None,
         tolerated: Mapping[tuple[str, str], float] | None = None,
     ) -> Contact | None:
-        """The first contact along `qs` ``[points, joints]``, or None; its `index` says where.
+        """Return the first pair of bodies that touch along `qs` ``[points, joints]``, or None.
+
+        Its `index` says where the touch begins, its depth how deep it gets.
 
         Parameters
         ----------
         tolerated : pairs that already touch, with the depth (m) that is still all right.
         """
         tolerated = tolerated or {}
+        first: Contact | None = None
         for index, q in enumerate(np.asarray(qs, dtype=float)):
-            for contact in self.contacts(q, width):
-                if contact.depth_m > tolerated.get(contact.pair, 0.0):
-                    return Contact(contact.first, contact.second, contact.depth_m, index)
-        return None
+            touching = {contact.pair: contact for contact in self.contacts(q, width)}
+            if first is None:
+                bad = [c for c in touching.values() if c.depth_m > tolerated.get(c.pair, 0.0)]
+                first = replace(bad[0], index=index) if bad else None
+            elif first.pair in touching:
+                first = replace(first, depth_m=max(first.depth_m, touching[first.pair].depth_m))
+            else:
+                break
+        return first
 
 
 def fill(waypoints: ArrayLike, step_rad: float) -> FloatArray:
     """Straight joint segments between `waypoints` ``[points, joints]``, no joint moving more than `step_rad` a row."""
     points = np.asarray(waypoints, dtype=float)
     rows = [points[:1]]
-    for start, end in zip(points[:-1], points[1:], strict=True):
+    for start, end in pairwise(points):
         count = max(1, int(np.ceil(np.abs(end - start).max() / step_rad)))
         rows.append(start + np.linspace(0, 1, count + 1)[1:, None] * (end - start))
     return np.vstack(rows)

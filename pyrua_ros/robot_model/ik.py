@@ -89,7 +89,9 @@ def descend(
     return _Descent(q, distance, angle)
 
 
-def _starts(seed: FloatArray, lower: FloatArray, upper: FloatArray, rng: np.random.Generator) -> Iterator[FloatArray]:
+def _starts(
+    seed: FloatArray, lower: FloatArray, upper: FloatArray, rng: np.random.Generator
+) -> Iterator[FloatArray]:
     yield seed
     for spread in (0.3, 0.6, 1.0):
         yield seed + rng.normal(0.0, spread, len(seed))

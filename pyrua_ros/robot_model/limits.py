@@ -94,19 +94,21 @@ def usage(motion: Motion, limits: JointLimits) -> Usage:
     """Compare `motion` with `limits`, position-dependent velocity limits included."""
     lowest, highest = velocity_bounds(limits, motion.position)
     bound = np.where(motion.velocity < 0, -lowest, highest)
-    shares = {
-        # A standing joint uses nothing, also where its limit is 0.
-        "velocity": np.abs(motion.velocity) / np.maximum(bound, 1e-9) * (np.abs(motion.velocity) > 1e-9),
-        "acceleration": np.abs(motion.acceleration) / np.array(limits.acceleration),
-        "jerk": np.abs(motion.jerk) / np.array(limits.jerk),
-    }
-    peaks = {name: share.max(axis=0) for name, share in shares.items()}
-    outside = np.maximum(
-        np.array(limits.position_lower) - motion.position, motion.position - np.array(limits.position_upper)
-    ).max(axis=0)
+    # A standing joint uses nothing, also where its limit is 0.
+    moving = np.abs(motion.velocity) > 1e-9
+    velocity = (np.abs(motion.velocity) / np.maximum(bound, 1e-9) * moving).max(axis=0)
+    acceleration = (np.abs(motion.acceleration) / np.array(limits.acceleration)).max(axis=0)
+    jerk = (np.abs(motion.jerk) / np.array(limits.jerk)).max(axis=0)
+    below = np.array(limits.position_lower) - motion.position
+    above = motion.position - np.array(limits.position_upper)
+    outside = np.maximum(below, above).max(axis=0)
     return Usage(
-        **{name: float(peak.max()) for name, peak in peaks.items()},
-        **{f"{name}_joint": int(peak.argmax()) for name, peak in peaks.items()},  # type: ignore[arg-type]
+        velocity=float(velocity.max()),
+        acceleration=float(acceleration.max()),
+        jerk=float(jerk.max()),
+        velocity_joint=int(velocity.argmax()),
+        acceleration_joint=int(acceleration.argmax()),
+        jerk_joint=int(jerk.argmax()),
         outside_rad=max(0.0, float(outside.max())),
         outside_joint=int(outside.argmax()),
     )

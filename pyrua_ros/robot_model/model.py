@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from typing import Any
+from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 
 
 def kinematic_urdf(profile: RobotProfile, *, collision: bool) -> str:
-    """The URDF that MuJoCo compiles: no visual shapes, links kept apart, meshes only with `collision`."""
+    """Write the URDF that MuJoCo compiles: no visual shapes, links kept apart, meshes only with `collision`."""
     root = ElementTree.fromstring(assets.urdf_text(profile, resolve=False))
     for link in root.iter("link"):
         for visual in link.findall("visual"):
@@ -64,7 +64,9 @@ class RobotModel:
     def _body(self, link: str) -> int:
         body = int(mujoco.mj_name2id(self.mj, mujoco.mjtObj.mjOBJ_BODY, link))
         if body < 0:
-            raise ValueError(f"robot '{self.profile.name}' has no link '{link}'; there are: {', '.join(self.links)}")
+            raise ValueError(
+                f"robot '{self.profile.name}' has no link '{link}'; there are: {', '.join(self.links)}"
+            )
         return body
 
     def _move(self, q: ArrayLike) -> None:

@@ -27,7 +27,7 @@ def quat_to_matrix(quat: ArrayLike) -> FloatArray:
 
 
 def matrix_to_quat(matrix: ArrayLike) -> FloatArray:
-    """Unit xyzw quaternion with w >= 0 of a rotation matrix ``[3, 3]``."""
+    """Return the unit xyzw quaternion with w >= 0 of a rotation matrix ``[3, 3]``."""
     quat = _xyzw(quaternions.mat2quat(np.asarray(matrix, dtype=float)))
     return quat if quat[3] >= 0 else -quat
 
@@ -75,20 +75,19 @@ def rotation_vector(matrix: FloatArray) -> FloatArray:
     if cosine > 0:
         return sine_axis
     axis, angle = quaternions.quat2axangle(quaternions.mat2quat(matrix))
-    return np.asarray(axis, dtype=float) * angle
+    return np.array([float(component) * float(angle) for component in axis])
 
 
 def slerp(start: ArrayLike, end: ArrayLike, fraction: float) -> FloatArray:
-    """The xyzw rotation at `fraction` (0..1) of the shortest turn from `start` to `end`."""
+    """Return the xyzw rotation at `fraction` (0..1) of the shortest turn from `start` to `end`."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
     if np.dot(a, b) < 0:
         b = -b
     half = 2 * math.atan2(np.linalg.norm(a - b), np.linalg.norm(a + b))
-    if half < 1e-9:
-        return a
-    blend: FloatArray = (math.sin((1 - fraction) * half) * a + math.sin(fraction * half) * b) / math.sin(half)
-    return blend / np.linalg.norm(blend)
+    if half > 1e-9:
+        a = (math.sin((1 - fraction) * half) * a + math.sin(fraction * half) * b) / math.sin(half)
+    return np.asarray(a / np.linalg.norm(a), dtype=float)
 
 
 def pose_matrix(xyz: ArrayLike, quat: ArrayLike) -> FloatArray:

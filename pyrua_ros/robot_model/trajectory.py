@@ -40,6 +40,7 @@ class Trajectory:
     accelerations: FloatArray
 
     def __post_init__(self) -> None:
+        """Check that the arrays fit together."""
         shape = (len(self.times), len(self.names))
         for field in ("positions", "velocities", "accelerations"):
             if getattr(self, field).shape != shape:
@@ -55,7 +56,8 @@ class Trajectory:
     @property
     def end(self) -> FloatArray:
         """Joint positions of the last point, ``[joints]`` rad."""
-        return self.positions[-1]
+        last: FloatArray = self.positions[-1]
+        return last
 
     def sample(self, t: float) -> JointSample:
         """State at `t` s after the start; before the start the first point, after the end the last, at rest."""

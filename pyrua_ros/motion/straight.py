@@ -1,0 +1,68 @@
+"""A straight line of the end effector, as joint positions every few millimetres."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pyrua_ros.motion.planner import PlanFailure
+from pyrua_ros.robot_model.ik import descend
+from pyrua_ros.robot_model.model import RobotModel
+from pyrua_ros.robot_model.rotations import angle_between, quat_to_matrix, slerp
+
+FloatArray = NDArray[np.float64]
+
+STEP_M = 0.005
+STEP_RAD = 0.03
+
+#: More joint motion than this within one step is a jump to another branch, not a line.
+JUMP_RAD = 0.25
+
+_ITERATIONS = 12
+
+
+def straight_line(
+    model: RobotModel, start_q: ArrayLike, xyz: ArrayLike, quat: ArrayLike
+) -> FloatArray | PlanFailure:
+    """Joint positions ``[points, joints]`` that move the end effector straight from `start_q` to a pose.
+
+    Each point is solved from the one before, so that the arm never changes its branch; where it would have
+    to, the line is refused.
+    """
+    q = np.asarray(start_q, dtype=float)
+    start_xyz, start_quat = model.fk(q)
+    target = np.asarray(xyz, dtype=float)
+    length = float(np.linalg.norm(target - start_xyz))
+    steps = max(1, int(np.ceil(max(length / STEP_M, angle_between(start_quat, quat) / STEP_RAD))))
+    rows = [q]
+    for fraction in np.linspace(0, 1, steps + 1)[1:]:
+        position = start_xyz + fraction * (target - start_xyz)
+        rotation = quat_to_matrix(slerp(start_quat, quat, float(fraction)))
+        result = descend(model, position, rotation, q, _ITERATIONS)
+        jump = np.abs(result.q - q)
+        if result.converged and jump.max() <= JUMP_RAD:
+            q = result.q
+            rows.append(q)
+            continue
+        where = f"after {fraction * 100:.0f} % of the {length:.3f} m straight line"
+        if result.converged:
+            joint = model.profile.arm.joints[int(jump.argmax())]
+            return PlanFailure(
+                f"no straight path: {where} {joint} would jump by {jump.max():.2f} rad to another branch; "
+                "go there without straight, or by another way",
+                "branch",
+            )
+        return PlanFailure(
+            f"no straight path: {where} {_obstacle(model, result.q)}; go there without straight, or by another way",
+            "branch",
+        )
+    return np.array(rows)
+
+
+def _obstacle(model: RobotModel, q: FloatArray) -> str:
+    lower, upper = model.profile.position_lower, model.profile.position_upper
+    margin = np.minimum(q - lower, upper - q)
+    joint = int(margin.argmin())
+    if margin[joint] < 1e-3:
+        return f"{model.profile.arm.joints[joint]} reaches its limit"
+    return "the arm cannot reach further on the same branch"

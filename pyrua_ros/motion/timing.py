@@ -1,0 +1,187 @@
+"""When to be where: time along a joint path within velocity, acceleration and jerk limits."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import ruckig
+import toppra
+import toppra.algorithm
+import toppra.constraint
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline, PPoly
+
+from pyrua_ros.robot_model.limits import evaluate, usage, velocity_bounds
+from pyrua_ros.robot_model.profile import JointLimits, RobotProfile
+from pyrua_ros.robot_model.trajectory import Trajectory
+
+FloatArray = NDArray[np.float64]
+
+MAX_POINTS = 200
+
+_STANDING_RAD = 1e-7  # a path shorter than this is no motion
+_STANDING_S = 0.02
+_SPACING_S = 0.05  # between points where nothing happens
+_SMOOTHING_S = 0.04  # half-width of the jerk filter
+_GRID = 120  # of TOPP-RA along the path
+_SAFETY = 0.999  # share of the limits that is used, against rounding on the wire
+
+logging.getLogger("toppra").setLevel(logging.ERROR)
+
+
+class TimingError(Exception):
+    """The path cannot be timed; the message says why."""
+
+
+def scaled(limits: JointLimits, speed: float) -> JointLimits:
+    """Limits with velocity, acceleration and jerk times `speed`."""
+    factor = speed * _SAFETY
+    return limits.model_copy(
+        update={
+            name: tuple(factor * value for value in getattr(limits, name))
+            for name in ("velocity", "acceleration", "jerk")
+        }
+    )
+
+
+def time_path(waypoints: ArrayLike, profile: RobotProfile, speed: float = 1.0) -> Trajectory:
+    """Fastest trajectory we know through `waypoints`, from rest to rest, at most `MAX_POINTS` points.
+
+    Two waypoints are a straight line in joint space, timed exactly; more are a smooth curve through all of
+    them (they must be close together where the path bends).
+
+    Parameters
+    ----------
+    waypoints : ``[points, joints]`` rad.
+    speed : share of the limits, in (0, 1].
+    """
+    points = np.asarray(waypoints, dtype=float)
+    limits = scaled(profile.arm.limits, speed)
+    names = profile.arm.joints
+    moved = np.abs(np.diff(points, axis=0)).max(axis=1) > _STANDING_RAD
+    points = points[np.concatenate([[True], moved])]
+    if len(points) < 2:
+        return _stand(names, points[0])
+    if len(points) > 2:
+        return _time_curve(points, names, limits)
+    line = _time_line(points[0], points[1], names, limits)
+    if usage(evaluate(line), limits).velocity <= 1 + 1e-6:
+        return line
+    # Near the ends of the joints, where velocity limits depend on position.
+    return _time_curve(np.linspace(points[0], points[1], 30), names, limits)
+
+
+def _stand(names: tuple[str, ...], q: FloatArray) -> Trajectory:
+    zero = np.zeros((2, len(q)))
+    return Trajectory(names, np.array([0.0, _STANDING_S]), np.vstack([q, q]), zero, zero.copy())
+
+
+def _time_line(start: FloatArray, end: FloatArray, names: tuple[str, ...], limits: JointLimits) -> Trajectory:
+    """One jerk-limited profile for all joints together; the points are where its jerk changes, and some between."""
+    length = float(np.abs(end - start).max())
+    direction = (end - start) / length
+    share = np.maximum(np.abs(direction), 1e-9)
+    parameters = ruckig.InputParameter(1)
+    parameters.current_position, parameters.target_position = [0.0], [length]
+    parameters.max_velocity = [float((np.array(limits.velocity) / share).min())]
+    parameters.max_acceleration = [float((np.array(limits.acceleration) / share).min())]
+    parameters.max_jerk = [float((np.array(limits.jerk) / share).min())]
+    profile = ruckig.Trajectory(1)
+    result = ruckig.Ruckig(1).calculate(parameters, profile)
+    if result not in (ruckig.Result.Working, ruckig.Result.Finished):
+        raise TimingError(f"no profile for a line of {length:.6f} rad: {result}")
+    phases = np.cumsum(profile.profiles[0][0].t)
+    spacing = max(_SPACING_S, profile.duration / (MAX_POINTS - 10))
+    filled = np.linspace(0, profile.duration, max(2, int(np.ceil(profile.duration / spacing)) + 1))
+    times = np.unique(np.round(np.concatenate([phases, filled]), 9))
+    times = times[np.concatenate([[True], np.diff(times) > 1e-6])]
+    samples = np.array([[row[0] for row in profile.at_time(t)[:3]] for t in times])
+    samples[0], samples[-1] = (0.0, 0.0, 0.0), (length, 0.0, 0.0)
+    positions = start + samples[:, :1] * direction
+    positions[-1] = end
+    return Trajectory(names, times, positions, samples[:, 1:2] * direction, samples[:, 2:] * direction)
+
+
+def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits) -> Trajectory:
+    """TOPP-RA for velocity and acceleration, a filter for jerk, one stretch of time for what is left."""
+    steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    arc = np.concatenate([[0.0], np.cumsum(steps)])
+    path = CubicSpline(arc, points)
+    progress = _fastest(arc, points, path, limits)
+    duration = float(progress.x[-1])
+    # Jerk after the filter is at most 2 · acceleration / width; the points must resolve the filter.
+    sharpest = 2 * float((np.array(limits.acceleration) / np.array(limits.jerk)).max())
+    width = max(sharpest, _SMOOTHING_S, 3 * duration / (MAX_POINTS - 10))
+    times = np.linspace(-width, duration + width, int(min(MAX_POINTS, max(20, 3 * duration / width + 7))))
+    s, speed, acceleration = _smooth(progress, width, times)
+    s = np.clip(s, 0.0, arc[-1])
+    tangent, bend = path(s, 1), path(s, 2)
+    positions = path(s)
+    velocities = tangent * speed[:, None]
+    accelerations = bend * speed[:, None] ** 2 + tangent * acceleration[:, None]
+    positions[0], positions[-1] = points[0], points[-1]
+    velocities[[0, -1]] = accelerations[[0, -1]] = 0.0
+    return fit(Trajectory(names, times - times[0], positions, velocities, accelerations), limits)
+
+
+def _fastest(arc: FloatArray, points: FloatArray, path: CubicSpline, limits: JointLimits) -> PPoly:
+    """Arc length over time, piecewise quadratic: the time-optimal run along the path without jerk limits."""
+
+    def velocity_range(s: float) -> FloatArray:
+        return np.stack(velocity_bounds(limits, path(min(s, arc[-1]))), axis=-1)
+
+    bound = np.array(limits.acceleration)
+    constraints = [
+        toppra.constraint.JointVelocityConstraintVarying(velocity_range),
+        toppra.constraint.JointAccelerationConstraint(np.stack([-bound, bound], axis=-1)),
+    ]
+    grid = np.linspace(0, arc[-1], _GRID + 1)
+    solver: Any = toppra.algorithm.TOPPRA(
+        constraints, toppra.SplineInterpolator(arc, points), gridpoints=grid, solver_wrapper="seidel"
+    )
+    _, rate, _ = solver.compute_parameterization(0, 0)
+    if rate is None or not np.isfinite(rate).all():
+        raise TimingError("no speed along the path keeps every joint within its limits")
+    rate = np.maximum(rate, 0.0)
+    between = rate[:-1] + rate[1:]
+    if (between <= 0).any():
+        raise TimingError("the path asks a joint to stand still on the way")
+    step = 2 * np.diff(grid) / between
+    times = np.concatenate([[0.0], np.cumsum(step)])
+    return PPoly(np.stack([np.diff(rate) / step / 2, rate[:-1], grid[:-1]]), times)
+
+
+def _smooth(progress: PPoly, width: float, times: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Value, first and second derivative of `progress` filtered by a triangle of half-width `width`, exactly.
+
+    The filter is a second difference of the second integral; it keeps start and end, both at rest.
+    """
+    end = float(progress.x[-1])
+    value = float(progress(end))
+    knots = np.concatenate([[-2 * width], progress.x, [end + 2 * width]])
+    still = np.zeros((3, 1))
+    rest = np.array([[0.0], [0.0], [value]])
+    padded = PPoly(np.concatenate([still, progress.c, rest], axis=1), knots)
+
+    def second_difference(function: PPoly) -> FloatArray:
+        at = [function(times + shift) for shift in (-width, 0.0, width)]
+        return np.asarray((at[0] - 2 * at[1] + at[2]) / width**2, dtype=float)
+
+    once = padded.antiderivative()
+    return second_difference(once.antiderivative()), second_difference(once), second_difference(padded)
+
+
+def fit(trajectory: Trajectory, limits: JointLimits) -> Trajectory:
+    """Stretch time evenly so that velocity, acceleration and jerk are within `limits` everywhere."""
+    stretch = usage(evaluate(trajectory), limits).stretch
+    if stretch <= 1:
+        return trajectory
+    return Trajectory(
+        trajectory.names,
+        trajectory.times * stretch,
+        trajectory.positions,
+        trajectory.velocities / stretch,
+        trajectory.accelerations / stretch**2,
+    )
