@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import os
 import queue
 import threading
@@ -33,6 +34,7 @@ _MAX_ERROR_CHARS = 2000
 _HOLD_TIMEOUT_S = 0.5
 _AGAIN_S = 0.5  # a second SIGINT, in case the first met no cell code
 _TRAILING_OUTPUT_S = 1.0
+_CLOSE_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class _Transcript:
             self.take_error(content)
 
     def take_error(self, content: dict[str, Any]) -> None:
-        """The error that ended the cell."""
+        """Note the error that ended the cell."""
         self.error_name = str(content.get("ename", ""))
         self.error_text = "\n".join(str(line) for line in content.get("traceback", []))[:_MAX_ERROR_CHARS]
         self.error = self.error_text.rsplit("\n", 1)[-1] or self.error_name
@@ -127,7 +129,7 @@ class _Transcript:
             self._frames_dropped += 1
 
     def result(self, status: Status, seconds: float, notes: list[str], restarted: bool) -> CellResult:
-        """The whole; `notes` are what the executor has to say."""
+        """Put it together; `notes` are what the executor has to say."""
         tail = self._bounded.take_tail()
         cut = self._bounded.cut + self._cut_in_kernel
         text = self._head
@@ -198,6 +200,7 @@ class KernelClient:
         self._stop_requests: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._in_cell = False
+        self._closing = False
         #: Which sandbox layers hold: layer → "yes…" or "no: why".
         self.sandbox: dict[str, str] = {}
         #: The last error of `on_hold`, for the log.
@@ -209,6 +212,10 @@ class KernelClient:
         """Start the kernel and wait until it takes cells; raises `KernelError`."""
         if self._kernel is not None:
             raise KernelError("the kernel is running already")
+        self._closing = False
+        self._launch(self._start_timeout_s if timeout_s is None else timeout_s)
+
+    def _launch(self, timeout_s: float) -> None:
         self._workspace.mkdir(parents=True, exist_ok=True)
         self._log.parent.mkdir(parents=True, exist_ok=True)
         folder = ConnectionFolder(self._connection_base)
@@ -222,7 +229,7 @@ class KernelClient:
             folder.remove()
             raise
         try:
-            kernel.wait_until_ready(self._start_timeout_s if timeout_s is None else timeout_s)
+            kernel.wait_until_ready(timeout_s)
         except BaseException:
             kernel.close()
             raise
@@ -230,12 +237,28 @@ class KernelClient:
         self._kernel = kernel
 
     def restart(self, timeout_s: float | None = None) -> None:
-        """A fresh kernel: all variables are lost."""
+        """Start a fresh kernel: all variables are lost."""
         self.shutdown()
         self.start(timeout_s)
 
     def shutdown(self, timeout_s: float = 2.0) -> None:
-        """End the kernel, by request if it listens and by force if not; nothing stays behind."""
+        """End the kernel, by request if it listens and by force if not; nothing stays behind.
+
+        From another thread it ends a running cell as well, whose `run` then returns "killed".
+        """
+        self._closing = True
+        if not self._running.acquire(blocking=False):
+            kernel = self._kernel
+            if kernel is not None:
+                kernel.kill()
+            if not self._running.acquire(timeout=_CLOSE_TIMEOUT_S):
+                raise KernelError("the running cell did not return after its kernel was killed")
+        try:
+            self._end_kernel(timeout_s)
+        finally:
+            self._running.release()
+
+    def _end_kernel(self, timeout_s: float) -> None:
         kernel, self._kernel = self._kernel, None
         if kernel is None:
             return
@@ -244,11 +267,13 @@ class KernelClient:
             kernel.wait(timeout_s)
         kernel.close()
 
-    def __enter__(self) -> KernelClient:
+    def __enter__(self) -> KernelClient:  # noqa: PYI034  (`Self` came with Python 3.11)
+        """Start."""
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Shut down."""
         self.shutdown()
 
     @property
@@ -285,10 +310,18 @@ class KernelClient:
             raise KernelError("a cell is running already; wait for it or interrupt it")
         try:
             if self._kernel is None:
-                self.start()
+                if self._closing:
+                    raise KernelError("the kernel is not running; call start()")
+                self._launch(self._start_timeout_s)
             self._forget_stop_requests()
             self._in_cell = True
-            return _Run(self, self._alive_kernel(), code, deadline_s, on_output).result()
+            try:
+                return _Run(self, self._alive_kernel(), code, deadline_s, on_output).result()
+            except BaseException:  # ours, not the cell's: do not leave the cell moving a robot unwatched
+                self._hold()
+                if self._kernel is not None:
+                    self._kernel.interrupt()
+                raise
         finally:
             self._in_cell = False
             self._running.release()
@@ -310,14 +343,16 @@ class KernelClient:
     def _guarded_hold(self) -> None:
         try:
             self._on_hold()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (whatever it is, the cell must be stopped)
             self.hold_failure = error
 
     def _replace_kernel(self) -> str | None:
         """Kill the kernel and start another; returns why that failed, if it did."""
-        self.shutdown(timeout_s=0.0)
+        self._end_kernel(timeout_s=0.0)
+        if self._closing:
+            return "it was shut down"
         try:
-            self.start()
+            self._launch(self._start_timeout_s)
         except (KernelError, OSError, ValueError) as error:
             return str(error)
         return None
@@ -378,13 +413,13 @@ class _Run:
             if self._kernel.end_fd in ready and not self._replied:
                 return self._died()
 
-    def _wait_ms(self, now: float) -> float:
+    def _wait_ms(self, now: float) -> int:
         if self._replied:
-            return 50.0
+            return 50
         due = [self._kill_at, *self._interrupts]
         if self._stop_reason is None:
             due.append(self._start + self._deadline_s)
-        return max(0.0, min(min(due) - now, 1.0)) * 1000
+        return math.ceil(max(0.0, min(min(due) - now, 1.0)) * 1000)
 
     def _stop_if_due(self, now: float) -> None:
         if self._stop_reason is None and not self._replied:
@@ -435,7 +470,7 @@ class _Run:
                 self._transcript.take_error(content)
 
     def _ended(self, now: float) -> CellResult:
-        """The cell came to an end by itself or by an interrupt."""
+        """Sum up a cell that came to its end, by itself or by an interrupt."""
         transcript = self._transcript
         seconds = now - self._start
         if transcript.error_name == "SystemExit":
@@ -454,7 +489,7 @@ class _Run:
         return transcript.result(status, seconds, [], False)
 
     def _died(self) -> CellResult:
-        """The process is gone."""
+        """Sum up a cell whose process is gone."""
         self._drain({self._kernel.iopub: zmq.POLLIN})
         self._kernel.wait(1.0)
         if self._stop_reason is None:

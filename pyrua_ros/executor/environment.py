@@ -17,7 +17,7 @@ ALLOWED = (
 )
 
 #: Copied when the name starts like this.
-ALLOWED_PREFIXES = ("LC_", "ROS_", "RMW_", "RCUTILS_", "RCL_", "FASTDDS_", "FASTRTPS_", "PYRUA_KERNEL_")
+ALLOWED_PREFIXES = ("LC_", "ROS_", "RMW_", "RCUTILS_", "RCL_", "FASTDDS_", "FASTRTPS_")
 
 #: Never copied, whatever starts like this: a credential by another name.
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
@@ -26,7 +26,7 @@ _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
 def kernel_environment(
     workspace: Path, private: Path, settings_json: str, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """What the kernel gets of `environment` (default: this process's).
+    """Choose what the kernel gets of `environment` (default: this process's).
 
     Its home is `workspace`; `private` takes what Python's tools leave behind and goes with the kernel.
     """

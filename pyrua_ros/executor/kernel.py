@@ -5,6 +5,8 @@
 The client starts it through `sandbox.py`. `namespace.py` says what a cell finds in it.
 """
 
+# mypy: disable-error-code="no-untyped-call"
+
 from __future__ import annotations
 
 import itertools
@@ -62,7 +64,7 @@ class CellStream(OutStream):
             super().write(tail)
             self.flush()
 
-    def write(self, string: str) -> int | None:
+    def write(self, string: str) -> int:
         """Write the part that is within the bounds."""
         if not isinstance(string, str):
             raise TypeError(f"write() argument must be str, not {type(string)}")
@@ -102,7 +104,8 @@ class CellShell(ZMQInteractiveShell):
             self._last_traceback = []
             print(namespace.exit_note(error))
             return
-        self._showtraceback(kind, error, [short_traceback(kind, error, trace, self.compile.current)])
+        current = getattr(self.compile, "current", "")
+        self._showtraceback(kind, error, [short_traceback(kind, error, trace, current)])
 
     def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
         """Send the error in its short form."""
@@ -146,7 +149,7 @@ class _NoPipe(IOPubThread):
 class CellKernelApp(kernelapp.IPKernelApp):
     """The process around the kernel."""
 
-    kernel_class = Type(CellKernel, klass="ipykernel.kernelbase.Kernel")
+    kernel_class = Type(CellKernel, klass="ipykernel.kernelbase.Kernel")  # type: ignore[assignment]
 
     def init_control(self, context: Any) -> None:
         """Without the debugger's connection to the shell socket: `connect` is not allowed here."""
@@ -160,18 +163,15 @@ class CellKernelApp(kernelapp.IPKernelApp):
 
     def init_iopub(self, context: Any) -> None:
         """Without TCP."""
-        original, kernelapp.IOPubThread = kernelapp.IOPubThread, _NoPipe
-        try:
-            super().init_iopub(context)
-        finally:
-            kernelapp.IOPubThread = original
+        setattr(kernelapp, "IOPubThread", _NoPipe)  # noqa: B010  (the application names the class in its code)
+        super().init_iopub(context)
 
     def init_io(self) -> None:
         """One stream for stdout and stderr; what C code prints goes to the process's log."""
         self.capture_fd_output = False
         super().init_io()
         stream = CellStream(self.session, self.iopub_thread, "stdout", watchfd=False)
-        sys.stdout = sys.stderr = stream  # type: ignore[assignment]
+        sys.stdout = sys.stderr = stream
 
     def init_gui_pylab(self) -> None:
         """No event loops of windows, and no import of plotting."""
@@ -180,7 +180,7 @@ class CellKernelApp(kernelapp.IPKernelApp):
         """Fill the namespace; a failure ends the process, and the client shows its last lines."""
         try:
             namespace.install(self.shell, sys.stdout)
-        except Exception:
+        except Exception:  # noqa: BLE001
             traceback.print_exc(file=sys.__stderr__)
             self.exit(1)
 

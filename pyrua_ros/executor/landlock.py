@@ -64,12 +64,13 @@ class FileRules:
 
 
 def abi() -> int:
-    """The kernel's Landlock version; 0 when it has none or it is switched off."""
-    return max(0, _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG)))
+    """Landlock version of this Linux; 0 when it has none or it is switched off."""
+    arguments = (None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG))
+    return max(0, int(_libc.syscall(ctypes.c_long(_CREATE_RULESET), *arguments)))
 
 
 def features(version: int) -> list[str]:
-    """What Landlock `version` can hold back."""
+    """Names of what Landlock `version` can hold back."""
     return [name for since, name in _FEATURES if version >= since]
 
 

@@ -24,11 +24,12 @@ class Exit:
         raise SystemExit(code)
 
     def __repr__(self) -> str:
+        """Say what it does."""
         return "exit() ends this cell only; the session goes on."
 
 
 def exit_note(error: BaseException) -> str:
-    """What the cell's author reads after `exit()`, `quit()` or `sys.exit()`."""
+    """Text that the cell's author reads after `exit()`, `quit()` or `sys.exit()`."""
     code = getattr(error, "code", None)
     said = f" ({code})" if isinstance(code, str) else ""
     return f"exit() ended this cell{said}, nothing else: the session goes on and variables are kept."

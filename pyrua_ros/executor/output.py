@@ -43,7 +43,7 @@ class Bounded:
             self.cut += gone
 
     def take_tail(self) -> str:
-        """The end of the text, and forget it: at most `tail_chars`, all that was not in the head if short."""
+        """Return the last `tail_chars` of what was not in the head, and forget them."""
         text = "".join(self._tail)
         over = max(0, len(text) - self._tail_chars)
         self.cut += over

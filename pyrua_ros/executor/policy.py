@@ -77,7 +77,7 @@ def kernel_policy(
     limits: Limits | None = None,
     skip: tuple[str, ...] = (),
 ) -> Policy:
-    """The policy of a cell kernel that may write in `workspace`, its `connection_dir` and /dev/shm.
+    """Policy of a kernel that may write in `workspace`, its `connection_dir` and /dev/shm.
 
     `environment` is what the kernel will get: folders on its search paths stay readable.
     """
@@ -97,7 +97,8 @@ def kernel_policy(
         files=FileRules(
             read=tuple(dict.fromkeys(read)),
             write=(str(workspace), str(connection_dir), "/dev/shm", "/dev/null"),
-            names=(str(package), *_import_roots(package)),
+            # Python lists these while it looks for modules.
+            names=(str(package.parent), str(package)),
             hidden=tuple(hidden),
         ),
         limits=limits or Limits(),
@@ -129,10 +130,6 @@ def _holds_home(entry: str) -> bool:
     return path == home or path in home.parents
 
 
-def _import_roots(package: Path) -> list[str]:
-    """Folders that Python lists while it looks for modules, without their contents."""
-    return [entry for entry in {str(package.parent), *sys.path} if entry and os.path.isdir(entry)]
-
-
 def _scene_folders(share: Path, package: Path) -> list[str]:
-    return [str(path) for root in (share, package) for path in root.glob("**/scenes") if path.is_dir()]
+    roots = (share / "config", share / "urdf", package)
+    return [str(path) for root in roots for path in root.glob("**/scenes") if path.is_dir()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import queue
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
 import zmq
 from jupyter_client.connect import write_connection_file
 from jupyter_client.session import Session, new_id_bytes
@@ -22,7 +24,7 @@ from jupyter_client.session import Session, new_id_bytes
 from pyrua_ros.executor.policy import Policy
 
 _SOCKET_PATH_BYTES = 107
-_PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
+_SHELL, _IOPUB, _STDIN, _CONTROL, _HEARTBEAT = _PORTS = 1, 2, 3, 4, 5
 _LOG_TAIL_BYTES, _LOG_TAIL_LINES = 4000, 3
 
 
@@ -41,7 +43,7 @@ class ConnectionFolder:
         self._lock = os.open(self.path / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.socket_stem = str(self.path / "k")
-        longest = f"{self.socket_stem}-5"
+        longest = f"{self.socket_stem}-{max(_PORTS)}"
         if len(os.fsencode(longest)) > _SOCKET_PATH_BYTES:
             self.remove()
             raise ValueError(
@@ -54,9 +56,9 @@ class ConnectionFolder:
         """For `jupyter console --existing`."""
         return self.path / "kernel.json"
 
-    def endpoint(self, port: str) -> str:
+    def endpoint(self, port: int) -> str:
         """ZeroMQ address of one of the kernel's sockets."""
-        return f"ipc://{self.socket_stem}-{_PORTS[port]}"
+        return f"ipc://{self.socket_stem}-{port}"
 
     def write_connection_file(self) -> bytes:
         """Write it; returns the new key that signs messages."""
@@ -67,7 +69,11 @@ class ConnectionFolder:
             transport="ipc",
             key=key,
             kernel_name="pyrua",
-            **_PORTS,
+            shell_port=_SHELL,
+            iopub_port=_IOPUB,
+            stdin_port=_STDIN,
+            control_port=_CONTROL,
+            hb_port=_HEARTBEAT,
         )
         return key
 
@@ -96,6 +102,15 @@ def sweep(base: Path) -> None:
             os.close(lock)
 
 
+def _descendants(pid: int) -> list[psutil.Process]:
+    """List processes that a cell started, also in groups of their own: possible only without seccomp."""
+    try:
+        found: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return []
+    return found
+
+
 class KernelProcess:
     """The process, its connection and its end.
 
@@ -115,31 +130,31 @@ class KernelProcess:
         self._report_path = Path(policy.report)
         self._environment = dict(environment)
         self._cwd = environment["HOME"]
-        self._started = threading.Event()
-        self._failure: OSError | None = None
-        self._process: subprocess.Popen[bytes] | None = None
         self.exit_code: int | None = None
-        self._keeper = threading.Thread(target=self._keep, name="kernel-keeper", daemon=True)
+        #: Layer → "yes…" or "no: why", as the launcher reported before any cell could run.
+        self.sandbox: dict[str, str] = {}
+        started: queue.SimpleQueue[int | OSError] = queue.SimpleQueue()
+        self._keeper = threading.Thread(target=self._keep, args=(started,), name="kernel-keeper", daemon=True)
         self._keeper.start()
-        self._started.wait()
-        if self._failure is not None or self._process is None:
-            raise KernelError(f"the kernel process cannot be started: {self._failure}")
-        self.pid = self._process.pid
+        pid = started.get()
+        if isinstance(pid, OSError):
+            raise KernelError(f"the kernel process cannot be started: {pid}")
+        self.pid = pid
         #: Readable as soon as the process has ended.
         self.end_fd = os.pidfd_open(self.pid)
         self.session = Session(key=key, username="pyrua")
         self._context = zmq.Context()
-        self.shell = self._connect(zmq.DEALER, "shell_port")
-        self.iopub = self._connect(zmq.SUB, "iopub_port")
+        self.shell = self._connect(zmq.DEALER, _SHELL)
+        self.iopub = self._connect(zmq.SUB, _IOPUB)
 
-    def _keep(self) -> None:
+    def _keep(self, started: queue.SimpleQueue[int | OSError]) -> None:
         command = [
             *(sys.executable, "-m", "pyrua_ros.executor.sandbox", str(self._policy_path), "--"),
             *(sys.executable, "-m", "pyrua_ros.executor.kernel", "-f", str(self.folder.connection_file)),
         ]
         try:
             with open(self.log, "ab") as log:
-                self._process = subprocess.Popen(
+                process = subprocess.Popen(
                     command,
                     env=self._environment,
                     cwd=self._cwd,
@@ -149,14 +164,13 @@ class KernelProcess:
                     start_new_session=True,
                 )
         except OSError as error:
-            self._failure = error
+            started.put(error)
             return
-        finally:
-            self._started.set()
-        self.exit_code = self._process.wait()
+        started.put(process.pid)
+        self.exit_code = process.wait()
 
-    def _connect(self, kind: int, port: str) -> zmq.Socket[bytes]:
-        socket = self._context.socket(kind)
+    def _connect(self, kind: int, port: int) -> zmq.Socket[bytes]:
+        socket: zmq.Socket[bytes] = self._context.socket(kind)
         socket.linger = 0
         socket.reconnect_ivl = 20  # ms: the kernel binds a second after we connect
         socket.rcvhwm = 0
@@ -166,15 +180,6 @@ class KernelProcess:
             socket.identity = self.session.bsession
         socket.connect(self.folder.endpoint(port))
         return socket
-
-    @property
-    def sandbox(self) -> dict[str, str]:
-        """Layer → "yes…" or "no: why", as the launcher reported; read it before the first cell runs."""
-        try:
-            report = json.loads(self._report_path.read_text())
-        except (OSError, ValueError):
-            return {}
-        return {str(layer): str(state) for layer, state in report.items()}
 
     @property
     def alive(self) -> bool:
@@ -192,10 +197,16 @@ class KernelProcess:
     def kill(self, timeout_s: float = 5.0) -> None:
         """End the process group now; returns when the process is gone."""
         if self.alive:
+            strays = [] if self.sandbox.get("seccomp", "").startswith("yes") else _descendants(self.pid)
             try:
                 os.killpg(self.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+            for stray in strays:
+                try:
+                    stray.kill()
+                except psutil.Error:
+                    pass
         self._keeper.join(timeout_s)
 
     def wait(self, timeout_s: float) -> bool:
@@ -213,7 +224,7 @@ class KernelProcess:
         self.folder.remove()
 
     def last_words(self) -> str:
-        """The end of what the process wrote to its log since it started."""
+        """Last lines that the process wrote to its log since it started."""
         try:
             with open(self.log, "rb") as log:
                 size = log.seek(0, os.SEEK_END)
@@ -222,6 +233,13 @@ class KernelProcess:
         except OSError:
             return ""
         return "\n".join(text.splitlines()[-_LOG_TAIL_LINES:])
+
+    def _read_report(self) -> dict[str, str]:
+        try:
+            report = json.loads(self._report_path.read_text())
+        except (OSError, ValueError) as error:
+            raise KernelError(f"the kernel's launcher left no report: {error}") from None
+        return {str(layer): str(state) for layer, state in report.items()}
 
     def wait_until_ready(self, timeout_s: float) -> None:
         """Until it answers and its output reaches us; raises `KernelError`."""
@@ -237,7 +255,7 @@ class KernelProcess:
                 raise KernelError(
                     f"the kernel did not answer within {timeout_s:.0f} s. {self.last_words()}".strip()
                 )
-            ready = dict(poller.poll(min(left, 0.5) * 1000))
+            ready = dict(poller.poll(round(min(left, 0.5) * 1000)))
             if self.shell in ready:
                 answered = self.session.recv(self.shell)[1] is not None
                 if not heard:  # subscribed too late for the first request's messages
@@ -250,3 +268,4 @@ class KernelProcess:
                 raise KernelError(
                     f"the kernel ended while it started (exit code {code}): {self.last_words()}"
                 )
+        self.sandbox = self._read_report()

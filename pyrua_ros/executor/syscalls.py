@@ -133,7 +133,7 @@ def _deny_sockets(deny, sc) -> None:  # type: ignore[no-untyped-def]
     netlink_route = 0
     deny("socket", sc.Arg(0, sc.EQ, socket.AF_NETLINK), sc.Arg(2, sc.NE, netlink_route))
     known = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
-    for family in range(3, 64):
-        if family not in known:
-            deny("socket", sc.Arg(0, sc.EQ, family))
+    for other in range(3, 64):
+        if other not in known:
+            deny("socket", sc.Arg(0, sc.EQ, other))
     deny("socket", sc.Arg(0, sc.GE, 64))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
 from types import TracebackType
 
 #: Code of cells is compiled under file names that start like this.
@@ -17,7 +16,7 @@ _FRAMES = 3
 def short_traceback(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None, current_cell: str = ""
 ) -> str:
-    """The cell's line of each of its own frames, then type and message.
+    """Format the cell's line of each of its own frames, then type and message.
 
     Library frames collapse into the cell's line that called them. `current_cell` is the file name of the
     running cell: lines of functions from earlier cells say so.
@@ -37,21 +36,13 @@ def short_traceback(
 
 def headline(kind: type[BaseException], error: BaseException) -> str:
     """Type and message in one piece."""
-    message = _text_of(error)
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001  (an error's own code may fail)
+        message = ""
     if len(message) > _MESSAGE_CHARS:
         message = message[:_MESSAGE_CHARS] + f"… ({len(message) - _MESSAGE_CHARS} more characters)"
     return f"{kind.__name__}: {message}" if message else kind.__name__
-
-
-def _text_of(error: BaseException) -> str:
-    return _quietly(lambda: str(error)) or ""
-
-
-def _quietly(make: Callable[[], str]) -> str | None:
-    try:
-        return make()
-    except Exception:
-        return None
 
 
 def _place(filename: str, line: int, function: str, current_cell: str) -> str:
