@@ -7,6 +7,10 @@ class RobotError(Exception):
     """The robot, or a service it needs, failed; the message says what and what to do."""
 
 
+class NoFrameError(RobotError):
+    """A camera publishes nothing; the message names the topic and what else there is."""
+
+
 class StaleFrameError(RobotError):
     """A camera has no frame newer than the last motion; the message gives the newest frame's age."""
 

@@ -66,16 +66,25 @@ class Grip(_Readable):
 
 
 @dataclass(frozen=True, repr=False)
+class Point(_Readable):
+    """The surface point behind one pixel."""
+
+    found: bool  # False where the pixel has no depth
+    reason: str  # why not, when not found
+    xyz: FloatArray | None = None  # [3] m, base frame
+
+
+@dataclass(frozen=True, repr=False)
 class Segment(_Readable):
     """One object in one image. `found` is False when nothing matched or it has no depth."""
 
     found: bool
-    reason: str  # why not, when not found
-    world_xyz: FloatArray | None = None  # [3] m: centre of the visible surface, base frame
-    top_z: float | None = None  # m, height of its highest visible points
-    size: FloatArray | None = None  # [3] m, extent along x, y, z of the visible points
-    yaw: float | None = None  # rad, principal axis in the xy plane
-    grasp_width: float | None = None  # m, extent across the principal axis
+    reason: str  # why not, when not found; else what to be wary of
+    world_xyz: FloatArray | None = None  # [3] m, centre: xy of its top, z midway between top and table
+    top_z: float | None = None  # m, height of its top (a bowl's rim)
+    size: FloatArray | None = None  # [3] m: long side, short side, height above the table
+    yaw: float | None = None  # rad; move_to(..., yaw=yaw) closes across the short side
+    grasp_width: float | None = None  # m, the short side
     score: float = 0.0  # 0..1
     box: tuple[int, int, int, int] | None = None  # row0, col0, row1, col1 px, half open
     mask: NDArray[np.bool_] | None = field(default=None, compare=False)  # [height, width]

@@ -1,0 +1,1 @@
+"""Pixels to points and objects."""

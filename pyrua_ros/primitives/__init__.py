@@ -1,0 +1,1 @@
+"""The nodes behind `robo`: arm, gripper and cameras."""

@@ -23,6 +23,7 @@ AGENT_OUTPUT = "agent/output"
 AGENT_FRAMES = "agent/frames/compressed"
 AGENT_ASK = "agent/ask"
 AGENT_ANSWER = "agent/answer"
+AGENT_SAY = "agent/say"
 AGENT_MARKERS = "agent/markers"
 
 

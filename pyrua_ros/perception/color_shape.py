@@ -1,0 +1,132 @@
+"""Finds objects on the table by words for colour and shape, or by a pixel; no learned weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrua_ros.perception import colors, regions, shapes, words
+from pyrua_ros.perception.regions import Mask, Surroundings
+from pyrua_ros.perception.segmenter import View
+from pyrua_ros.results import Segment
+from pyrua_ros.robot_model.profile import Box
+
+#: A match below this is no match.
+LOWEST_SCORE = 0.45
+#: `segment(point=…)` accepts an object this close to the pixel.
+POINT_RADIUS_PX = 4
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    mask: Mask
+    shape: shapes.Shape
+    labels: NDArray[np.int8]
+    lab: NDArray[np.float32]
+
+    @property
+    def name(self) -> str:
+        best = max(self.shape.scores, key=lambda key: self.shape.scores[key])
+        return (
+            f"{colors.name_of(self.labels, self.lab)} {best if self.shape.scores[best] > 0.4 else 'object'}"
+        )
+
+
+class ColorShapeSegmenter:
+    """Implements `Segmenter` for things that stand on a table whose top is near z = 0.
+
+    Parameters
+    ----------
+    bounds : the table top's extent in the base frame; only xy is used.
+    """
+
+    def __init__(self, bounds: Box) -> None:
+        self._bounds = bounds
+
+    def segment(self, view: View, prompt: str | None = None, point: tuple[int, int] | None = None) -> Segment:
+        """Find the best match for `prompt`, or the object at pixel `point`."""
+        if not np.isfinite(view.depth).any():
+            return Segment(False, f"'{view.camera}' has no depth at all in this frame", camera=view.camera)
+        scene = regions.observe(view, self._bounds)
+        if point is not None:
+            return self._at_point(view, scene, point)
+        return self._by_words(view, scene, words.parse(prompt or ""))
+
+    def _by_words(self, view: View, scene: Surroundings, wanted: words.Description) -> Segment:
+        if wanted.color is None and wanted.shape is None:
+            return Segment(
+                False,
+                f"no colour or shape in '{' '.join(wanted.ignored)}'; known are {', '.join(words.COLORS)} and "
+                f"{', '.join(words.SHAPES)}; else use point=(row, col)",
+                camera=view.camera,
+            )
+        masks = regions.find_regions(scene)
+        if wanted.color is None:
+            masks += regions.find_bodies(scene)
+        found = [_candidate(scene, mask) for mask in masks]
+        scored = sorted(((_score(wanted, c), c) for c in found), key=lambda pair: -pair[0])
+        if not scored or scored[0][0] < LOWEST_SCORE:
+            seen = [
+                f"{c.name} at ({c.shape.center[0]:.2f}, {c.shape.center[1]:.2f})"
+                for c in found[: len(found) if wanted.color else len(regions.find_regions(scene))][:5]
+            ]
+            reason = f"no {wanted} in '{view.camera}'; seen: {', '.join(seen) or 'nothing on the table'}"
+            return Segment(False, reason, score=scored[0][0] if scored else 0.0, camera=view.camera)
+        score, best = scored[0]
+        others = sum(1 for s, c in scored[1:] if s > 0.8 * score and not (c.mask & best.mask).any())
+        notes = []
+        if others:
+            notes.append(f"{others} more like it")
+        if wanted.ignored:
+            notes.append(f"not considered: {' '.join(wanted.ignored)}")
+        return _segment(view, best, score, "; ".join(notes))
+
+    def _at_point(self, view: View, scene: Surroundings, point: tuple[int, int]) -> Segment:
+        row, col = point
+        if not np.isfinite(view.depth[row, col]):
+            return Segment(False, f"'{view.camera}' has no depth at {point}", camera=view.camera)
+        best: tuple[float, Mask] | None = None
+        for mask in regions.find_regions(scene):
+            rows, cols = np.nonzero(mask)
+            distance = float(np.min(np.hypot(rows - row, cols - col)))
+            if distance <= POINT_RADIUS_PX and (best is None or distance < best[0]):
+                best = distance, mask
+        if best is None:
+            what = "the robot" if scene.robot[row, col] else "the table or the background"
+            return Segment(False, f"{what} is at {point}, not an object", camera=view.camera)
+        return _segment(view, _candidate(scene, best[1]), 1.0, "")
+
+
+def _candidate(scene: Surroundings, mask: Mask) -> _Candidate:
+    footprint = float(np.median(scene.footprint[mask]))
+    shape = shapes.measure(scene.points[mask].astype(float), scene.height[mask].astype(float), footprint)
+    return _Candidate(mask, shape, scene.labels[mask], scene.lab[mask])
+
+
+def _score(wanted: words.Description, candidate: _Candidate) -> float:
+    score = 1.0
+    if wanted.color is not None:
+        score *= colors.match(wanted.color, candidate.labels, candidate.lab)
+    if wanted.shape is not None:
+        score *= 0.05 + 0.95 * candidate.shape.scores[wanted.shape]
+    return score
+
+
+def _segment(view: View, candidate: _Candidate, score: float, note: str) -> Segment:
+    rows, cols = np.nonzero(candidate.mask)
+    shape = candidate.shape
+    return Segment(
+        found=True,
+        reason=note,
+        world_xyz=shape.center,
+        top_z=shape.top_z,
+        size=shape.size,
+        yaw=shape.yaw,
+        grasp_width=float(shape.size[1]),
+        score=round(score, 3),
+        box=(int(rows.min()), int(cols.min()), int(rows.max()) + 1, int(cols.max()) + 1),
+        mask=candidate.mask,
+        camera=view.camera,
+    )
