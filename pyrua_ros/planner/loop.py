@@ -18,7 +18,7 @@ class Executor(Protocol):
     """Who runs a cell."""
 
     def run(self, code: str, deadline_s: float) -> CellResult:
-        """Run to the end, or until the deadline interrupts it."""
+        """Run to the end, or until the deadline interrupts it; raises RuntimeError when nothing can be run."""
 
 
 class Control:
@@ -225,14 +225,17 @@ class _Episode:
         number = self.cells
         self.observer.cell_started(number, code)
         deadline_s = max(min(self.rules.cell_deadline_s, self.budget.left_s), 0.1)
-        result = self.executor.run(code, deadline_s)
+        try:
+            result = self.executor.run(code, deadline_s)
+        except RuntimeError as error:
+            raise _Over("error", f"the cell could not be run: {error}") from None
         sent = tuple(result.frames)[-self.rules.frames_per_turn :]
         self.observer.cell_done(number, result, sent, self.budget)
         self.conversation.add(
             Exchange(
                 code=code,
                 said=reply.said,
-                feedback=self._feedback(number, result, len(result.frames) - len(sent), deadline_s),
+                feedback=self._feedback(number, result, len(result.frames) - len(sent)),
                 pictures=pictures(number, sent),
                 call_ids=reply.call_ids,
                 native=reply.native,
@@ -240,15 +243,9 @@ class _Episode:
         )
         self._leave_if_ended()
 
-    def _feedback(self, number: int, result: CellResult, hidden: int, deadline_s: float) -> str:
+    def _feedback(self, number: int, result: CellResult, hidden: int) -> str:
         lines = [f"cell {number}: {result.status} in {result.seconds:.1f} s"]
         lines.append(result.text.rstrip("\n") or "(nothing printed)")
-        if result.status in ("interrupted", "killed") and result.seconds >= deadline_s:
-            lines.append(
-                f"The cell ran into its deadline of {deadline_s:.0f} s and was stopped; the arm holds."
-            )
-        if result.restarted:
-            lines.append("Python was restarted: your variables and imports are gone; robo and np are there.")
         if hidden:
             lines.append(
                 f"{hidden} earlier frames of this cell were not sent: at most {self.rules.frames_per_turn}."

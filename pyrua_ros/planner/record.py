@@ -164,3 +164,11 @@ class RunFolder(Observer):
         write_atomic(
             self.path / "result.json", json.dumps(result, indent=2, ensure_ascii=False, default=str) + "\n"
         )
+
+
+def add_facts(run_dir: Path, **facts: object) -> None:
+    """Set keys of result.json in one step."""
+    path = run_dir / "result.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
+    result.update(facts)
+    write_atomic(path, json.dumps(result, indent=2, ensure_ascii=False) + "\n")
