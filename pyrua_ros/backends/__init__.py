@@ -1,0 +1,1 @@
+"""Robots: each backend puts one on the same topics."""

@@ -1,0 +1,1 @@
+"""The simulated robot: MuJoCo physics, cameras and scenes behind the topics of a real one."""
