@@ -161,6 +161,19 @@ class StopServer:
         client.close()
 
 
+def _connect(client: socket.socket, path: str | Path, deadline: float) -> None:
+    client.settimeout(max(0.001, deadline - time.monotonic()))
+    while True:
+        try:
+            client.connect(str(path))
+            return
+        except BlockingIOError:
+            # The queue of connections is full for a moment.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+
+
 def request_stop(path: str | Path, timeout_s: float, reason: str = "pyrua stop") -> str:
     """Stop the robot behind the socket at `path`; returns the gate's reply, which begins with "stopped".
 
@@ -169,8 +182,7 @@ def request_stop(path: str | Path, timeout_s: float, reason: str = "pyrua stop")
     deadline = time.monotonic() + timeout_s
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         try:
-            client.settimeout(timeout_s)
-            client.connect(str(path))
+            _connect(client, path, deadline)
             client.sendall(f"stop {' '.join(reason.split())[: _MAX_LINE // 4]}\n".encode())
             reply = b""
             while not reply.endswith(b"\n"):

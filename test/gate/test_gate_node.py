@@ -1,0 +1,479 @@
+"""The gate as a process between an agent and a minimal robot, over real ROS."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from pyrua_ros.gate.stop_socket import request_stop
+from pyrua_ros.robot_model import profile as robot_profile
+from pyrua_ros.robot_model.trajectory import Trajectory
+from pyrua_ros.wire import names, qos, trajectories
+from pyrua_ros.wire.gate import GateEvent, GateState
+
+FR3 = robot_profile.load("fr3")
+HOME = np.array(FR3.arm.home)
+
+
+def minimum_jerk(start: np.ndarray, end: np.ndarray, duration: float = 1.5, points: int = 31) -> Trajectory:
+    t = np.linspace(0.0, duration, points)
+    s = (t / duration)[:, None]
+    d = (end - start)[None, :]
+    return Trajectory(
+        FR3.arm.joints,
+        t,
+        start + d * (10 * s**3 - 15 * s**4 + 6 * s**5),
+        d * (30 * s**2 - 60 * s**3 + 30 * s**4) / duration,
+        d * (60 * s - 180 * s**2 + 120 * s**3) / duration**2,
+    )
+
+
+def eventually(what: Callable[[], bool], seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+class Robot:
+    """Follows every trajectory perfectly; publishes joint states, fingers first, at 100 Hz."""
+
+    def __init__(self, node: rclpy.node.Node) -> None:
+        self.position = HOME.copy()
+        self.width = self.width_target = 0.08
+        self.commands: list[tuple[float, JointTrajectory]] = []
+        self.grips: list[JointTrajectory] = []
+        self.silent = False
+        self._trajectory: Trajectory | None = None
+        self._out = node.create_publisher(JointState, names.JOINT_STATES, 1)
+        node.create_subscription(JointTrajectory, FR3.arm.command_topic, self._on_arm, qos.COMMAND_REQUESTED)
+        node.create_subscription(
+            JointTrajectory, FR3.gripper.command_topic, self._on_gripper, qos.COMMAND_REQUESTED
+        )
+        node.create_timer(0.01, self._step)
+
+    @property
+    def last(self) -> Trajectory:
+        return trajectories.from_message(self.commands[-1][1])
+
+    def _on_arm(self, message: JointTrajectory) -> None:
+        self.commands.append((time.monotonic(), message))
+        self._trajectory = trajectories.from_message(message)
+
+    def _on_gripper(self, message: JointTrajectory) -> None:
+        self.grips.append(message)
+        self.width_target = message.points[0].positions[0]
+
+    def _step(self) -> None:
+        velocity = np.zeros(7)
+        if self._trajectory is not None:
+            sample = self._trajectory.sample(time.monotonic() - self.commands[-1][0])
+            self.position, velocity = sample.position.copy(), sample.velocity
+        self.width += float(np.clip(self.width_target - self.width, -0.001, 0.001))
+        if self.silent:
+            return
+        message = JointState(name=[*FR3.gripper.joints, *FR3.arm.joints])
+        message.position = [self.width / 2, self.width / 2, *self.position.tolist()]
+        message.velocity = [0.0, 0.0, *velocity.tolist()]
+        self._out.publish(message)
+
+
+class Agent:
+    """Sends goals and listens to the gate."""
+
+    def __init__(self, node: rclpy.node.Node) -> None:
+        self._node = node
+        self.events: list[GateEvent] = []
+        self.state: GateState | None = None
+        self.arm = node.create_publisher(JointTrajectory, names.AGENT_TRAJECTORY, qos.COMMAND_OFFERED)
+        self.gripper = node.create_publisher(JointTrajectory, names.AGENT_GRIPPER, qos.COMMAND_OFFERED)
+        node.create_subscription(String, names.GATE_EVENTS, self._on_event, qos.EVENTS)
+        node.create_subscription(DiagnosticStatus, names.GATE_STATE, self._on_state, qos.LATCHED)
+        self._clients = {
+            name: node.create_client(Trigger, name)
+            for name in (names.GATE_HOLD, names.GATE_STOP, names.GATE_RESUME)
+        }
+
+    def _on_event(self, message: String) -> None:
+        self.events.append(GateEvent.model_validate_json(message.data))
+
+    def _on_state(self, message: DiagnosticStatus) -> None:
+        self.state = GateState.from_message(message)
+
+    def send(self, trajectory: Trajectory, goal: str) -> None:
+        self.arm.publish(trajectories.to_message(trajectory, goal))
+
+    def of(self, goal: str) -> list[str]:
+        return [event.event for event in self.events if event.goal == goal]
+
+    def reason(self, goal: str) -> str:
+        return [event.reason for event in self.events if event.goal == goal][-1]
+
+    def call(self, name: str) -> Trigger.Response:
+        client = self._clients[name]
+        assert client.wait_for_service(timeout_sec=10.0)
+        future = client.call_async(Trigger.Request())
+        assert eventually(future.done)
+        return future.result()
+
+
+class Setup:
+    """Robot and agent spin in a thread of the test; the gate is a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.socket = folder / "stop.sock"
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        robot_node = rclpy.create_node("robot", context=self.context, start_parameter_services=False)
+        agent_node = rclpy.create_node("agent", context=self.context, start_parameter_services=False)
+        self.robot, self.agent = Robot(robot_node), Agent(agent_node)
+        self.nodes = [robot_node, agent_node]
+        for node in self.nodes:
+            self.executor.add_node(node)
+        self._thread = threading.Thread(target=self.executor.spin, daemon=True)
+        self._thread.start()
+        self.gate: subprocess.Popen[str] | None = None
+
+    def start_gate(self, *params: str) -> subprocess.Popen[str]:
+        self.agent.state = None
+        self.gate = gate_process(f"run_dir:={self.folder}", f"socket:={self.socket}", *params)
+        assert eventually(lambda: self.agent.state is not None, 30.0), self.gate.poll()
+        assert eventually(lambda: self.agent.arm.get_subscription_count() > 0)
+        assert eventually(lambda: self.agent.gripper.get_subscription_count() > 0)
+        return self.gate
+
+    def wait_for(self, goal: str, event: str, seconds: float = 10.0) -> None:
+        assert eventually(lambda: event in self.agent.of(goal), seconds), self.agent.events[-5:]
+
+    def go(self, goal: str, by: float = 0.2, duration: float = 1.5) -> Trajectory:
+        trajectory = minimum_jerk(self.robot.position, self.robot.position + by, duration)
+        self.agent.send(trajectory, goal)
+        return trajectory
+
+    def go_and_be_in_motion(self, goal: str) -> int:
+        """Returns how many commands the robot has had so far."""
+        start = self.robot.position.copy()
+        by = 0.2 if start[0] < 0.5 else -0.2
+        self.go(goal, by)
+        self.wait_for(goal, "accepted")
+        assert eventually(lambda: abs(self.robot.position[0] - start[0]) > 0.03)
+        return len(self.robot.commands)
+
+    def rest(self) -> None:
+        assert eventually(lambda: self.agent.state is not None and not self.agent.state.moving)
+
+    def close(self) -> None:
+        if self.gate is not None and self.gate.poll() is None:
+            self.gate.terminate()
+            self.gate.wait(timeout=15)
+        self.executor.shutdown()
+        self._thread.join(timeout=5)
+        for node in self.nodes:
+            node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+
+
+def gate_process(*params: str) -> subprocess.Popen[str]:
+    ros_args = [part for param in params for part in ("-p", param)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "pyrua_ros.gate.node", "--ros-args", *ros_args],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def is_brake(trajectory: Trajectory) -> bool:
+    return bool(np.abs(trajectory.velocities[0]).max() > 0.01 and not trajectory.velocities[-1].any())
+
+
+@pytest.fixture(scope="module")
+def setup(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setup]:
+    setup = Setup(tmp_path_factory.mktemp("gate"))
+    setup.start_gate()
+    yield setup
+    setup.close()
+
+
+@pytest.fixture(autouse=True)
+def at_rest_and_open(setup: Setup) -> Iterator[None]:
+    assert setup.gate is not None
+    if setup.gate.poll() is not None:
+        setup.start_gate()
+    if setup.agent.state is None or setup.agent.state.mode == "stopped":
+        setup.agent.call(names.GATE_RESUME)
+    setup.rest()
+    yield
+
+
+def test_a_goal_is_accepted_forwarded_and_done(setup):
+    trajectory = setup.go("a1")
+    setup.wait_for("a1", "done")
+    assert setup.agent.of("a1") == ["accepted", "done"]
+    assert setup.robot.commands[-1][1].header.frame_id == "a1"
+    assert np.array_equal(setup.robot.last.positions, trajectory.positions)
+    assert setup.robot.position == pytest.approx(trajectory.end)
+
+
+def test_a_trajectory_with_shuffled_joints_is_mapped_by_name(setup):
+    straight = minimum_jerk(setup.robot.position, setup.robot.position + np.linspace(-0.1, 0.1, 7))
+    order = [6, 0, 5, 1, 4, 2, 3]
+    columns = (straight.positions, straight.velocities, straight.accelerations)
+    shuffled = tuple(straight.names[i] for i in order)
+    setup.agent.send(Trajectory(shuffled, straight.times, *(c[:, order] for c in columns)), "a2")
+    setup.wait_for("a2", "done")
+    assert setup.robot.last.names == FR3.arm.joints
+    assert setup.robot.position == pytest.approx(straight.end)
+
+
+def test_a_trajectory_beyond_the_limits_is_refused_and_never_reaches_the_robot(setup):
+    before = len(setup.robot.commands)
+    setup.go("a3", by=0.2, duration=0.2)
+    setup.wait_for("a3", "refused")
+    assert "jerk of fr3_joint" in setup.agent.reason("a3") or "velocity of fr3_joint" in setup.agent.reason(
+        "a3"
+    )
+    assert len(setup.robot.commands) == before
+
+
+def test_a_command_without_a_goal_is_refused_with_an_empty_goal(setup):
+    setup.go("")
+    setup.wait_for("", "refused")
+    assert setup.agent.reason("") == "the command has no goal ID in header.frame_id"
+
+
+def test_a_message_without_accelerations_is_refused_under_its_goal(setup):
+    message = trajectories.to_message(minimum_jerk(setup.robot.position, setup.robot.position), "a4")
+    for point in message.points:
+        point.accelerations = []
+    setup.agent.arm.publish(message)
+    setup.wait_for("a4", "refused")
+    assert setup.agent.reason("a4") == "point 0 has 0 accelerations for 7 joints"
+
+
+def test_a_flood_is_refused_and_the_gate_still_works(setup):
+    message = trajectories.to_message(minimum_jerk(HOME + 1.0, HOME + 1.0, points=2), "flood")
+    for _ in range(300):
+        setup.agent.arm.publish(message)
+        time.sleep(0.001)
+    assert eventually(
+        lambda: any(
+            e.goal == "flood" and e.reason.startswith("too many commands") for e in setup.agent.events
+        )
+    )
+    time.sleep(0.3)
+    setup.go("a5", by=-0.1)
+    setup.wait_for("a5", "done")
+
+
+def test_a_gripper_goal_is_forwarded_and_done(setup):
+    setup.agent.gripper.publish(trajectories.gripper_message(0.03, 20.0, "c1"))
+    setup.wait_for("c1", "done")
+    assert trajectories.read_gripper(setup.robot.grips[-1]) == (0.03, 20.0)
+    assert setup.robot.width == pytest.approx(0.03, abs=0.001)
+    assert [e.device for e in setup.agent.events if e.goal == "c1"] == ["gripper", "gripper"]
+
+
+def test_a_gripper_wider_than_the_hand_is_refused(setup):
+    setup.agent.gripper.publish(trajectories.gripper_message(0.2, None, "c2"))
+    setup.wait_for("c2", "refused")
+    assert setup.agent.reason("c2") == "gripper width 0.2 m is outside 0 to 0.08 m"
+
+
+def test_hold_brakes_and_lets_the_agent_go_on(setup):
+    before = setup.go_and_be_in_motion("a6")
+    assert setup.agent.call(names.GATE_HOLD).message == "held"
+    setup.wait_for("a6", "held")
+    assert eventually(lambda: len(setup.robot.commands) == before + 1)
+    assert is_brake(setup.robot.last)
+    setup.rest()
+    setup.go("a7", by=-0.1)
+    setup.wait_for("a7", "done")
+
+
+def test_stop_and_resume_never_replay_the_old_trajectory(setup):
+    before = setup.go_and_be_in_motion("a8")
+    assert setup.agent.call(names.GATE_STOP).message == "stopped"
+    setup.wait_for("a8", "held")
+    assert eventually(lambda: setup.agent.state.mode == "stopped")
+    assert setup.agent.state.why == "the stop service was called"
+    setup.rest()
+    where = setup.robot.position.copy()
+    setup.go("a9")
+    setup.wait_for("a9", "refused")
+    assert setup.agent.reason("a9") == "stopped: the stop service was called; a person must resume"
+    assert setup.agent.call(names.GATE_RESUME).success
+    assert eventually(lambda: setup.agent.state.mode == "agent")
+    time.sleep(0.3)
+    assert np.array_equal(setup.robot.position, where)
+    assert len(setup.robot.commands) == before + 1
+    setup.go("a10", by=0.1)
+    setup.wait_for("a10", "done")
+
+
+def test_a_stop_survives_kill_and_restart(setup):
+    setup.go_and_be_in_motion("a11")
+    assert request_stop(setup.socket, 5.0, "from the socket") == "stopped"
+    first = setup.agent.state.boot_id
+    setup.gate.kill()
+    setup.gate.wait()
+    setup.gate.stderr.close()
+    setup.start_gate()
+    assert eventually(lambda: setup.agent.state.boot_id != first)
+    assert setup.agent.state.mode == "stopped"
+    assert setup.agent.state.why == "stopped before this start: from the socket"
+    setup.go("a12", by=-0.1)
+    setup.wait_for("a12", "refused")
+    assert setup.agent.call(names.GATE_RESUME).success
+    setup.go("a13", by=-0.1)
+    setup.wait_for("a13", "done")
+    assert not (setup.folder / "gate" / "stop.json").exists()
+
+
+def test_an_agent_killed_in_mid_move_is_a_hold(setup, tmp_path):
+    code = (
+        "import sys, time, pickle, rclpy\n"
+        "from trajectory_msgs.msg import JointTrajectory\n"
+        "from pyrua_ros.wire import names, qos, trajectories\n"
+        "rclpy.init(); node = rclpy.create_node('doomed')\n"
+        "out = node.create_publisher(JointTrajectory, names.AGENT_TRAJECTORY, qos.COMMAND_OFFERED)\n"
+        "while not out.get_subscription_count(): time.sleep(0.01)\n"
+        "time.sleep(0.3)\n"
+        "out.publish(trajectories.to_message(pickle.load(open(sys.argv[1], 'rb')), 'd1'))\n"
+        "time.sleep(60)\n"
+    )
+    import pickle
+
+    (tmp_path / "goal").write_bytes(
+        pickle.dumps(minimum_jerk(setup.robot.position, setup.robot.position - 0.3, duration=3.0))
+    )
+    doomed = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "goal")])
+    setup.wait_for("d1", "accepted", 30.0)
+    start = setup.robot.position.copy()
+    assert eventually(lambda: abs(setup.robot.position[0] - start[0]) > 0.03)
+    before = len(setup.robot.commands)
+    doomed.kill()
+    doomed.wait()
+    setup.wait_for("d1", "held")
+    assert setup.agent.reason("d1") == "the agent is gone: its publisher lost liveliness"
+    assert len(setup.robot.commands) == before + 1
+    assert is_brake(setup.robot.last)
+
+
+def test_joint_states_that_fall_silent_in_motion_are_a_hold(setup):
+    before = setup.go_and_be_in_motion("a14")
+    setup.robot.silent = True
+    setup.wait_for("a14", "held")
+    setup.robot.silent = False
+    assert setup.agent.reason("a14").startswith("no joint_states for 0.")
+    assert len(setup.robot.commands) == before + 1
+    assert is_brake(setup.robot.last)
+
+
+def test_terminate_in_motion_brakes_before_the_process_ends(setup):
+    before = setup.go_and_be_in_motion("a15")
+    setup.gate.send_signal(signal.SIGTERM)
+    assert setup.gate.wait(timeout=15) == 0
+    assert setup.agent.reason("a15") == "the gate is shutting down"
+    assert len(setup.robot.commands) == before + 1
+    assert is_brake(setup.robot.last)
+    assert not setup.socket.exists()
+    setup.gate.stderr.close()
+
+
+def test_a_gate_told_to_start_stopped_takes_nothing_until_resume(setup):
+    setup.gate.terminate()
+    setup.gate.wait(timeout=15)
+    setup.gate.stderr.close()
+    setup.start_gate("start_stopped:=true")
+    assert setup.agent.state.mode == "stopped"
+    assert setup.agent.state.why == "the gate was restarted"
+    assert setup.agent.call(names.GATE_RESUME).success
+    setup.go("a16", by=0.1)
+    setup.wait_for("a16", "done")
+
+
+def test_a_second_gate_on_the_same_robot_refuses_to_start(setup, tmp_path):
+    second = gate_process(f"run_dir:={tmp_path}")
+    _, error = second.communicate(timeout=30)
+    assert second.returncode == 1
+    line = error.strip().splitlines()[-1]
+    assert line.startswith("gate: /fr3_arm_controller/joint_trajectory already has a publisher, node /gate: ")
+
+
+def test_an_unknown_robot_is_one_line_that_lists_what_exists():
+    process = gate_process("robot:=r2d2")
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert error.strip().splitlines()[-1].startswith("gate: unknown robot 'r2d2'; there are: fr3")
+
+
+def test_without_a_robot_a_goal_is_refused_with_the_topic(ros_domain):
+    """In a domain of its own: nobody subscribes to the robot's topic."""
+    environment = os.environ | {"ROS_DOMAIN_ID": str(ros_domain), "ROS_NAMESPACE": ""}
+    code = (
+        "import sys, time, json, rclpy, numpy as np\n"
+        "from rclpy.executors import SingleThreadedExecutor\n"
+        "from std_msgs.msg import String\n"
+        "from sensor_msgs.msg import JointState\n"
+        "from trajectory_msgs.msg import JointTrajectory\n"
+        "from pyrua_ros.gate import config\n"
+        "from pyrua_ros.gate.node import GateNode\n"
+        "from pyrua_ros.robot_model import profile\n"
+        "from pyrua_ros.robot_model.trajectory import Trajectory\n"
+        "from pyrua_ros.wire import names, qos, trajectories\n"
+        "rclpy.init(); executor = SingleThreadedExecutor()\n"
+        "fr3 = profile.load('fr3')\n"
+        "gate_node = rclpy.create_node('gate', namespace='lonely'); executor.add_node(gate_node)\n"
+        "gate = GateNode(gate_node, fr3, config.load())\n"
+        "node = rclpy.create_node('agent', namespace='lonely'); executor.add_node(node)\n"
+        "events = []\n"
+        "node.create_subscription(String, names.GATE_EVENTS, lambda m: events.append(json.loads(m.data)), qos.EVENTS)\n"
+        "out = node.create_publisher(JointTrajectory, names.AGENT_TRAJECTORY, qos.COMMAND_OFFERED)\n"
+        "home = np.array([fr3.arm.home]); rest = np.zeros((1, 7))\n"
+        "hold = Trajectory(fr3.arm.joints, np.zeros(1), home, rest, rest)\n"
+        "deadline = time.monotonic() + 10\n"
+        "while not events and time.monotonic() < deadline:\n"
+        "    executor.spin_once(timeout_sec=0.1)\n"
+        "    out.publish(trajectories.to_message(hold, 'n1'))\n"
+        "print(events[0]['reason']); executor.shutdown(); rclpy.try_shutdown()\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert result.stdout.strip() == (
+        "no robot listens on /lonely/fr3_arm_controller/joint_trajectory: is the robot's node running?"
+    ), result.stderr
+
+
+def test_events_are_json_on_the_wire(setup):
+    setup.go("a17", by=-0.05)
+    setup.wait_for("a17", "done")
+    event = [e for e in setup.agent.events if e.goal == "a17"][-1]
+    assert json.loads(event.model_dump_json()) == {
+        "goal": "a17",
+        "event": "done",
+        "reason": "",
+        "source": "agent",
+        "device": "arm",
+    }
