@@ -34,26 +34,24 @@ def straight_line(
     target = np.asarray(xyz, dtype=float)
     length = float(np.linalg.norm(target - start_xyz))
     steps = max(1, int(np.ceil(max(length / STEP_M, angle_between(start_quat, quat) / STEP_RAD))))
-    rows = [q]
+    rows, last = [q], np.zeros_like(q)
     for fraction in np.linspace(0, 1, steps + 1)[1:]:
         position = start_xyz + fraction * (target - start_xyz)
         rotation = quat_to_matrix(slerp(start_quat, quat, float(fraction)))
-        result = descend(model, position, rotation, q, _ITERATIONS)
-        jump = np.abs(result.q - q)
+        result = descend(model, position, rotation, q + last, _ITERATIONS)
+        last = result.q - q
+        jump = np.abs(last)
         if result.converged and jump.max() <= JUMP_RAD:
             q = result.q
             rows.append(q)
             continue
-        where = f"after {fraction * 100:.0f} % of the {length:.3f} m straight line"
         if result.converged:
-            joint = model.profile.arm.joints[int(jump.argmax())]
-            return PlanFailure(
-                f"no straight path: {where} {joint} would jump by {jump.max():.2f} rad to another branch; "
-                "go there without straight, or by another way",
-                "branch",
-            )
+            why = f"{model.profile.arm.joints[int(jump.argmax())]} would jump by {jump.max():.2f} rad to another branch"
+        else:
+            why = _obstacle(model, result.q)
         return PlanFailure(
-            f"no straight path: {where} {_obstacle(model, result.q)}; go there without straight, or by another way",
+            f"no straight path: after {fraction * 100:.0f} % of the {length:.3f} m line {why}; "
+            "go there without straight, or by another way",
             "branch",
         )
     return np.array(rows)

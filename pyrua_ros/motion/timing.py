@@ -26,7 +26,7 @@ _STANDING_S = 0.02
 _SPACING_S = 0.05  # between points where nothing happens
 _SMOOTHING_S = 0.04  # half-width of the jerk filter
 _GRID = 120  # of TOPP-RA along the path
-_SAFETY = 0.999  # share of the limits that is used, against rounding on the wire
+_SAFETY = 0.995  # share of the limits that is used, against peaks between samples and rounding on the wire
 
 logging.getLogger("toppra").setLevel(logging.ERROR)
 
@@ -128,16 +128,18 @@ def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits)
 
 def _fastest(arc: FloatArray, points: FloatArray, path: CubicSpline, limits: JointLimits) -> PPoly:
     """Arc length over time, piecewise quadratic: the time-optimal run along the path without jerk limits."""
+    grid = np.linspace(0, arc[-1], _GRID + 1)
+    ranges = np.stack(velocity_bounds(limits, path(grid)), axis=-1)
 
     def velocity_range(s: float) -> FloatArray:
-        return np.stack(velocity_bounds(limits, path(min(s, arc[-1]))), axis=-1)
+        nearest: FloatArray = ranges[round(s / arc[-1] * _GRID)]
+        return nearest
 
     bound = np.array(limits.acceleration)
     constraints = [
         toppra.constraint.JointVelocityConstraintVarying(velocity_range),
         toppra.constraint.JointAccelerationConstraint(np.stack([-bound, bound], axis=-1)),
     ]
-    grid = np.linspace(0, arc[-1], _GRID + 1)
     solver: Any = toppra.algorithm.TOPPRA(
         constraints, toppra.SplineInterpolator(arc, points), gridpoints=grid, solver_wrapper="seidel"
     )

@@ -41,7 +41,7 @@ class Motion:
     jerk: FloatArray
 
 
-def evaluate(trajectory: Trajectory, per_segment: int = 9) -> Motion:
+def evaluate(trajectory: Trajectory, per_segment: int = 11) -> Motion:
     """All derivatives at `per_segment` moments of each segment, both its ends included.
 
     Evaluates the same quintics as `Trajectory.sample`, all at once. Jerk may jump at a point, which therefore
