@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,15 +24,15 @@ _OPTIONAL_PACKAGES = ("robot_state_publisher", "tf2_ros", "rviz2")
 _COLORS = (36, 33, 35, 32, 34, 31)
 
 
-@dataclass(frozen=True)
 class Run:
     """A graph that runs."""
 
-    args: Arguments
-    runtime: Runtime
-    supervisor: Supervisor
+    def __init__(self, args: Arguments, runtime: Runtime, supervisor: Supervisor) -> None:
+        self.args = args
+        self.runtime = runtime
+        self.supervisor = supervisor
 
-    @property
+    @cached_property
     def control(self) -> ControlClient:
         """Asks the simulator for the score and for ground truth."""
         from pyrua_ros.backends.mujoco.control import ControlClient
@@ -46,11 +46,11 @@ def installed_ros_packages() -> frozenset[str]:
     """Which of the packages that we can do without this ROS 2 install has."""
     if importlib.util.find_spec("ament_index_python") is None:
         return frozenset()
-    from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+    from ament_index_python.packages import get_package_prefix
 
     found = set()
     for name in _OPTIONAL_PACKAGES:
-        with contextlib.suppress(PackageNotFoundError, LookupError, OSError):
+        with contextlib.suppress(LookupError, OSError):
             get_package_prefix(name)
             found.add(name)
     return frozenset(found)

@@ -64,11 +64,11 @@ def command(process: Process) -> list[str]:
     if process.module is not None:
         start = [sys.executable, "-m", process.module]
     else:
-        from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+        from ament_index_python.packages import get_package_prefix
 
         try:
             prefix = Path(get_package_prefix(process.package))
-        except PackageNotFoundError:
+        except (LookupError, OSError):
             raise UsageError(
                 f"{process.name} needs the ROS 2 package {process.package}: install it"
             ) from None

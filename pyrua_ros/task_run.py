@@ -76,11 +76,14 @@ def _why(ended: Ended | None, limit_s: float) -> str:
 
 
 def _score(run: Run) -> dict[str, Any]:
+    from pyrua_ros.backends.mujoco.control import ControlError
+
     if "mujoco" not in run.supervisor.pids:
         return {}
     try:
-        return dict(run.control.score())
-    except (OSError, RuntimeError, ValueError):
+        return run.control.score()
+    except ControlError as error:
+        print(f"no score: {error}")
         return {}
 
 
