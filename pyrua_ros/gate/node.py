@@ -32,6 +32,7 @@ from pyrua_ros.gate import config as gate_config
 from pyrua_ros.gate import measured as joint_states
 from pyrua_ros.gate.config import GateConfig
 from pyrua_ros.gate.core import Device, Event, Gate, Source
+from pyrua_ros.gate.exclusive import ExclusiveTopics
 from pyrua_ros.gate.inbox import Inbox, peek_goal
 from pyrua_ros.gate.latch import Latch
 from pyrua_ros.gate.limits import LimitChecker, Refused
@@ -81,11 +82,16 @@ class GateNode:
         def eef_position(q: NDArray[np.float64]) -> NDArray[np.float64]:
             return model.link_pose(q, profile.arm.eef_link)[:3, 3]
 
-        self._refuse_foreign_publishers(began + config.discovery_s)
+        topics = (profile.arm.command_topic, profile.gripper.command_topic)
+        self._exclusive = ExclusiveTopics(node, topics)
+        self._refuse(self._exclusive.settle(began + config.discovery_s))
+        # Discovery may be slower than that on a busy machine; until then an intruder was there before us.
+        self._settled = began + 5 * config.discovery_s
         self._arm_out = node.create_publisher(JointTrajectory, profile.arm.command_topic, qos.COMMAND_OFFERED)
         self._gripper_out = node.create_publisher(
             JointTrajectory, profile.gripper.command_topic, qos.COMMAND_OFFERED
         )
+        self._refuse(self._exclusive.claim())
         self._events_out = node.create_publisher(String, names.GATE_EVENTS, qos.EVENTS)
         self._state_out = node.create_publisher(DiagnosticStatus, names.GATE_STATE, qos.LATCHED)
         self._stated: tuple[str, str, bool] | None = None
@@ -120,7 +126,7 @@ class GateNode:
         node.create_service(Trigger, names.GATE_STOP, self._on_stop)
         node.create_service(Trigger, names.GATE_RESUME, self._on_resume)
         node.create_timer(_TICK_S, self._tick, clock=steady)
-        node.create_timer(_STATE_S, self._publish_state, clock=steady)
+        node.create_timer(_STATE_S, self._look_around, clock=steady)
         self._wake = node.create_guard_condition(self._tick)
         self._socket = self._serve_stop(socket)
         self._publish_state()
@@ -145,19 +151,17 @@ class GateNode:
         ros = self._node.get_clock().now().nanoseconds * 1e-9 if self._sim_time else steady
         return Now(ros, steady)
 
-    def _refuse_foreign_publishers(self, until: float) -> None:
-        topics = (self._profile.arm.command_topic, self._profile.gripper.command_topic)
-        while True:
-            for topic in map(self._node.resolve_topic_name, topics):
-                for info in self._node.get_publishers_info_by_topic(topic):
-                    who = f"{info.node_namespace.rstrip('/')}/{info.node_name}"
-                    raise StartError(
-                        f"{topic} already has a publisher, node {who}: only the gate may command the robot; "
-                        "stop that node, or use another ROS_DOMAIN_ID"
-                    )
-            if time.monotonic() >= until:
-                return
-            time.sleep(0.05)
+    @staticmethod
+    def _refuse(intruder: str) -> None:
+        if intruder:
+            raise StartError(f"{intruder}, or use another ROS_DOMAIN_ID")
+
+    def _check_intruder(self) -> None:
+        intruder = self._exclusive.intruder()
+        if time.monotonic() < self._settled:
+            self._refuse(intruder)
+        elif intruder and not self._outlet.stopped:
+            self._stop(intruder)
 
     def _open_latch(self, run_dir: str, start_stopped: bool) -> Latch | None:
         latch = None
@@ -253,6 +257,10 @@ class GateNode:
         if (self._gate.mode, self._gate.why, self._gate.moving) != self._stated:
             self._publish_state()
 
+    def _look_around(self) -> None:
+        self._publish_state()
+        self._check_intruder()
+
     def _publish_state(self) -> None:
         self._stated = (self._gate.mode, self._gate.why, self._gate.moving)
         mode, why, moving = self._stated
@@ -318,6 +326,8 @@ def _spin(
     while wanted():
         try:
             executor.spin_once(timeout_sec=0.1)
+        except StartError:
+            raise
         except Exception as error:  # noqa: BLE001
             # One bad callback must not leave the robot without its gate.
             log(f"{type(error).__name__}: {error}")
