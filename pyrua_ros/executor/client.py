@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import compileall
 import math
 import os
 import queue
@@ -11,11 +12,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import zmq
 
+import pyrua_ros
 from pyrua_ros.executor.environment import kernel_environment
 from pyrua_ros.executor.output import Bounded
 from pyrua_ros.executor.policy import Limits, kernel_policy
@@ -218,6 +221,7 @@ class KernelClient:
     def _launch(self, timeout_s: float) -> None:
         self._workspace.mkdir(parents=True, exist_ok=True)
         self._log.parent.mkdir(parents=True, exist_ok=True)
+        _compile_package()
         folder = ConnectionFolder(self._connection_base)
         environment = kernel_environment(self._workspace, folder.path, self._settings_json)
         policy = kernel_policy(
@@ -356,6 +360,12 @@ class KernelClient:
         except (KernelError, OSError, ValueError) as error:
             return str(error)
         return None
+
+
+@cache
+def _compile_package() -> None:
+    """Leave bytecode for the kernel, which cannot write it and would compile the package at every start."""
+    compileall.compile_dir(Path(pyrua_ros.__file__).parent, quiet=2)
 
 
 class _Run:

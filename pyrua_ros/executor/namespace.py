@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -58,9 +63,34 @@ def install(shell: Any, stream: Any) -> None:
     shell.events.register("post_run_cell", lambda result: stream.end_cell())
 
 
+class _Later(ModuleType):
+    """Stands in for a module until somebody uses it."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Import the real one and hand over."""
+        if sys.modules.get(self.__name__) is self:
+            raise AttributeError(f"{self.__name__}.{name} is not there while libraries are imported")
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+@contextmanager
+def _plotting_postponed() -> Iterator[None]:
+    """Import libraries that name pyplot for plots nobody asks for here, without its 50 MB and its second."""
+    stand_ins = {
+        name: _Later(name) for name in ("matplotlib", "matplotlib.pyplot") if name not in sys.modules
+    }
+    sys.modules.update(stand_ins)
+    try:
+        yield
+    finally:
+        for name in stand_ins:
+            del sys.modules[name]
+
+
 def _connect() -> object:
     global _guard
-    from pyrua_ros.primitives.session import connect
+    with _plotting_postponed():
+        from pyrua_ros.primitives.session import connect
     from pyrua_ros.primitives.settings import Settings
 
     robo = connect(Settings.from_environment())
