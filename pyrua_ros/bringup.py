@@ -88,6 +88,10 @@ def environment(runtime: Runtime) -> dict[str, str]:
         "MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl"),
         "PYTHONUNBUFFERED": "1",
         "ROS_LOG_DIR": str(runtime.run_dir / "log"),
+        "RCUTILS_CONSOLE_OUTPUT_FORMAT": os.environ.get(
+            "RCUTILS_CONSOLE_OUTPUT_FORMAT", "{severity} {message}"
+        ),
+        "RCUTILS_COLORIZED_OUTPUT": "0",
         **threads,
         **_wheel_libraries(),
     }
@@ -132,7 +136,8 @@ def graph(args: Arguments, runtime: Runtime) -> tuple[Process, ...]:
 
 
 def _simulated_time(args: Arguments) -> bool:
-    return args.rtf != 1.0
+    """Whether ROS time is the simulator's: on a busy machine it falls behind the wall, and nobody may notice."""
+    return args.backend == "mujoco"
 
 
 def _robot(args: Arguments) -> Process:

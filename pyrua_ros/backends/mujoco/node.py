@@ -64,12 +64,11 @@ class MujocoNode(Node):
     ) -> None:
         super().__init__("mujoco", start_parameter_services=False)
         self.failure: Exception | None = None
-        self._wall_time = rtf == 1.0
         self._arm_names = profile.arm.joints
         self.world = World(profile, scene, seed, cameras)
-        self.simulation = Simulation(self.world, rtf, self._stamp, self._publish_state, self._fail)
+        self.simulation = Simulation(self.world, rtf, self._publish_state, self._fail)
         self._states = self.create_publisher(JointState, names.JOINT_STATES, _STATES)
-        self._clock_publisher = None if self._wall_time else self.create_publisher(Clock, "/clock", _STATES)
+        self._clock_publisher = self.create_publisher(Clock, "/clock", _STATES)
         self._gate_only = {
             topic: GateOnly(self, topic)
             for topic in (profile.arm.command_topic, profile.gripper.command_topic)
@@ -153,9 +152,6 @@ class MujocoNode(Node):
         for guard in self._gate_only.values():
             guard.look()
 
-    def _stamp(self, sim_time: float) -> int:
-        return int(self.get_clock().now().nanoseconds) if self._wall_time else round(sim_time * 1e9)
-
     def _publish_state(self, state: RobotState, stamp: int) -> None:
         message = JointState(
             name=state.names,
@@ -164,8 +160,7 @@ class MujocoNode(Node):
             effort=state.effort.tolist(),
         )
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
-        if self._clock_publisher is not None:
-            self._clock_publisher.publish(Clock(clock=message.header.stamp))
+        self._clock_publisher.publish(Clock(clock=message.header.stamp))
         self._states.publish(message)
 
     def _fail(self, error: Exception) -> None:
@@ -263,6 +258,8 @@ def _build(arguments: argparse.Namespace) -> MujocoNode:
     rtf = values["rtf"]
     if isinstance(rtf, bool) or not isinstance(rtf, int | float) or not 0 <= rtf <= 100:
         _exit(f"rtf is {rtf!r}; expected a number from 0 (as fast as possible) to 100")
+    if values["render"] is False:  # what YAML makes of `off`
+        values["render"] = "off"
     if values["render"] not in ("auto", "off"):
         _exit(f"unknown render '{values['render']}'; there are: auto, off")
     control = None if arguments.control_fd is None else socket.socket(fileno=arguments.control_fd)

@@ -19,6 +19,10 @@ _MAX_LAG_S = 0.2  # a simulation that is further behind than this does not catch
 _RTF_WINDOW_S = 2.0
 
 
+def _stamp(sim_time: float) -> int:
+    return round(sim_time * 1e9)
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """The simulation's positions at one moment."""
@@ -34,7 +38,6 @@ class Simulation:
     Parameters
     ----------
     rtf : simulated seconds per wall second; 0 is as fast as possible.
-    stamp : nanoseconds to stamp a state of simulation time t with, asked at the moment the state is taken.
     on_state : called from the thread, 250 times per simulated second, with the state and its stamp.
     on_error : called once when stepping fails, in the thread, after which it ends.
     """
@@ -43,7 +46,6 @@ class Simulation:
         self,
         world: World,
         rtf: float,
-        stamp: Callable[[float], int],
         on_state: Callable[[RobotState, int], None],
         on_error: Callable[[Exception], None],
     ) -> None:
@@ -51,7 +53,6 @@ class Simulation:
         #: Hold it to read or change the world.
         self.lock = threading.Lock()
         self.rtf = rtf
-        self._stamp = stamp
         self._on_state = on_state
         self._on_error = on_error
         self._stop = threading.Event()
@@ -77,7 +78,7 @@ class Simulation:
         """Present positions."""
         with self.lock:
             now = self.world.time
-            return Snapshot(now, self._stamp(now), self.world.data.qpos.copy())
+            return Snapshot(now, _stamp(now), self.world.data.qpos.copy())
 
     @property
     def paced(self) -> bool:
@@ -104,8 +105,7 @@ class Simulation:
                 for _ in range(_STATE_EVERY):
                     self.world.step()
                 state = self.world.robot_state()
-                stamp = self._stamp(state.time)
-            self._on_state(state, stamp)
+            self._on_state(state, _stamp(state.time))
             self._mark(state.time)
             if self.rtf == 0:
                 while state.time >= self._horizon and not self._stop.wait(0.0005):
