@@ -72,7 +72,7 @@ class RunFolder(Observer):
         self._task, self._model = task, model
         (self.path / "prompt.md").write_text(instructions, encoding="utf-8")
         wall = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        self.event("started", task=task, model=model, wall=wall, **self.facts)
+        self.event("started", **{**self.facts, "task": task, "model": model, "wall": wall})
 
     def asking(self, call: int) -> None:  # noqa: D102
         self.event("asking", call=call)

@@ -112,6 +112,8 @@ class TaskRun:
         recording = self._record()
         try:
             return self._episode()
+        except Exception as error:  # noqa: BLE001  whatever broke, the record says so
+            return self._broken(f"{type(error).__name__}: {error}")
         finally:
             self._over = True
             self._robot.film(None)
@@ -175,6 +177,11 @@ class TaskRun:
         outcome = Outcome(*self.control.ended) if self.control.ended else Outcome("error", problem)
         self._observer.started(self._task, self._parameters.model or self._parameters.planner, "")
         self._observer.finished(outcome, budget)
+        return outcome
+
+    def _broken(self, what: str) -> Outcome:
+        outcome = Outcome("error", f"the planner broke: {what}")
+        self._observer.finished(outcome, Budget(self._caps.limits(), billed=False))
         return outcome
 
     def _start(self) -> str | None:

@@ -61,6 +61,12 @@ class PlainExecutor:
         return PlainResult("error" if error else "ok", text, error, list(self.frames))
 
 
+@pytest.fixture
+def plain_executor():
+    """The class, to be made with extra names for its cells."""
+    return PlainExecutor
+
+
 @dataclass
 class Run:
     """Everything that a test wants to look at after an episode."""

@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+
+import pytest
+
+from pyrua_ros.evaluation.endpoint import Answer, Drop, Endpoint, Failure, cell, finish
+from pyrua_ros.planner.budget import Limits, Price
+from pyrua_ros.planner.conversation import ContextPolicy
+from pyrua_ros.planner.loop import Control, EpisodeRules
+from pyrua_ros.planner.models.base import ModelError
+from pyrua_ros.planner.models.openai_client import openai_model
+from pyrua_ros.planner.observer import Observer
+from pyrua_ros.planner.settings import planner_settings
+
+APIS = ("responses", "chat")
+KEY = "sk-test-0123456789"
+FREE = Price(0, 0, 0)
+
+
+@pytest.fixture(params=APIS)
+def api(request) -> str:
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+class Log(Observer):
+    def __init__(self) -> None:
+        self.retries: list[tuple[str, float]] = []
+        self.said: list[str] = []
+
+    def retrying(self, reason, wait_s):
+        self.retries.append((reason, wait_s))
+
+    def replied(self, reply, budget):
+        self.said.append(reply.said)
+
+
+@pytest.fixture
+def ask(episode):
+    """Run an episode against a scripted server: `ask(api, script, …)` → (run, server)."""
+
+    def run(api, script, *, model="scripted", server_key=None, base_url=None, **options):
+        with Endpoint(script, key=server_key) as server:
+            client = openai_model(model, base_url or server.base_url, api, planner_settings())
+            try:
+                options.setdefault("price", FREE)
+                options.setdefault("observer", Log())
+                return episode(client, **options), server
+            finally:
+                client.close()
+
+    return run
+
+
+def test_a_cell_and_its_frame_go_there_and_back(ask, api):
+    run, server = ask(
+        api, [cell("print('hello ' + 'world')\nshow('wrist', 'the cube')", "Looking."), finish()]
+    )
+    assert run.outcome.status == "done"
+    assert run.outcome.summary == "it is done"
+    assert run.executor.cells == ["print('hello ' + 'world')\nshow('wrist', 'the cube')"]
+    first, second = server.requests
+    assert first.api == api
+    assert first.images == []
+    assert "instructions" in first.text
+    assert "Task: do it" in first.text
+    assert "hello world" in second.text
+    assert "[frame 001-1 wrist: the cube]" in second.text
+    assert len(second.images) == 1
+    assert run.observer.said[0] == "Looking."
+
+
+def test_tokens_are_booked_as_the_server_counts_them(ask, api):
+    run, _ = ask(api, [cell("x = 1"), finish()], price=Price(1.0, 0.1, 10.0))
+    assert run.budget.calls == 2
+    assert run.budget.usage.input > 0
+    assert run.budget.usage.output > 0
+    assert not run.budget.usage.estimated
+    assert run.budget.dollars == pytest.approx((run.budget.usage.input + 10 * run.budget.usage.output) / 1e6)
+
+
+def test_the_prompt_cache_hits_because_the_prefix_is_stable(ask, api):
+    long = [cell(f"print('{i} ' * 900)") for i in range(6)]
+    run, _ = ask(api, [*long, finish()])
+    assert run.budget.usage.cached > 0.5 * run.budget.usage.input
+
+
+def test_a_server_that_does_not_count_is_estimated_and_said_so(ask, api):
+    run, _ = ask(api, [dataclasses.replace(cell("x = 1"), usage=False), finish()])
+    assert run.budget.usage.estimated
+    assert run.budget.usage.input > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "First I open the gripper.",
+        "Like so:\n```python\nprint(1)\n```\nand then we see.",
+        "```python\nprint(1)\n```\n```python\nprint(2)\n```",
+    ],
+)
+def test_words_and_several_blocks_get_one_correction_and_run_nothing(ask, api, text):
+    run, server = ask(api, [Answer(text), cell("print('right')"), finish()])
+    assert run.executor.cells == ["print('right')"]
+    assert run.outcome.corrections == 1
+    assert run.outcome.status == "done"
+    assert "run" in server.requests[1].text.split(text[:10])[-1]
+
+
+@pytest.mark.parametrize("text", ["```py\nprint('a')\n```", "```python\r\nprint('a')\r\n```\r\n"])
+def test_a_reply_that_is_nothing_but_one_block_is_run(ask, api, text):
+    run, _ = ask(api, [Answer(text), finish()])
+    assert run.executor.cells == ["print('a')"]
+    assert run.outcome.corrections == 0
+
+
+def test_a_truncated_reply_is_never_run_and_never_sent_back(ask, api):
+    half = Answer(
+        calls=(("python", "print('half')" if api == "responses" else '{"code": "print(1'),), truncated=True
+    )
+    run, server = ask(api, [half, cell("print('whole')"), finish()])
+    assert run.executor.cells == ["print('whole')"]
+    assert "cut off at the token limit" in server.requests[1].text
+    assert "half" not in server.requests[1].text
+    assert run.outcome.status == "done"
+
+
+def test_an_unknown_tool_and_a_refusal_are_corrected(ask, api):
+    script = [
+        Answer(calls=(("move_robot", {"x": 1}),)),
+        Answer(refusal="I would rather not"),
+        finish("failed", "no"),
+    ]
+    run, server = ask(api, script)
+    assert run.outcome.status == "failed"
+    assert run.outcome.corrections == 2
+    assert "There is no tool 'move_robot'" in server.requests[1].text
+    assert "You declined (I would rather not)" in server.requests[2].text
+
+
+def test_two_calls_in_one_reply_are_both_answered_and_none_is_run(ask, api):
+    run, server = ask(api, [Answer(calls=(("python", "a = 1"), ("python", "b = 2"))), finish()])
+    assert run.executor.cells == []
+    assert run.outcome.corrections == 1
+    assert server.requests[1].text.count("2 tool calls") == 2
+
+
+def test_a_wrong_finish_is_corrected(ask, api):
+    run, _ = ask(api, [Answer(calls=(("finish", {"status": "super"}),)), finish()])
+    assert run.outcome.status == "done"
+    assert run.outcome.corrections == 1
+
+
+def test_429_is_repeated_after_the_time_that_it_names(ask, api):
+    failure = Failure(429, "slow down", "rate_limit_exceeded", (("retry-after", "0.02"),))
+    run, server = ask(api, [failure, cell("x = 1"), finish()])
+    assert run.outcome.status == "done"
+    assert run.outcome.retries == 1
+    reason, wait_s = run.observer.retries[0]
+    assert "429: slow down" in reason
+    assert wait_s == 0.02
+    assert len(server.requests) == 3
+
+
+def test_500_and_a_dropped_connection_are_repeated_and_not_by_the_sdk(ask, api):
+    run, server = ask(api, [Failure(500), Drop(), Failure(503, "busy"), cell("x = 1"), finish()])
+    assert run.outcome.status == "done"
+    assert run.outcome.retries == 3
+    assert len(server.requests) == 5
+    assert all(request.headers["x-stainless-retry-count"] == "0" for request in server.requests)
+
+
+def test_attempts_are_capped(ask, api):
+    run, server = ask(api, [Failure(500, "broken")], rules=EpisodeRules(retries=2, first_wait_s=0.0))
+    assert run.outcome.status == "error"
+    assert "answered 500" in run.outcome.summary
+    assert "gave up after 3 attempts" in run.outcome.summary
+    assert len(server.requests) == 3
+
+
+def test_a_refused_key_fails_at_once_says_what_to_check_and_keeps_the_key_to_itself(ask, api):
+    run, _ = ask(api, [cell("x = 1")], server_key="another")
+    assert run.outcome.status == "error"
+    assert "check OPENAI_API_KEY" in run.outcome.summary
+    assert KEY not in run.outcome.summary
+    assert run.outcome.retries == 0
+
+
+def test_an_unknown_model_fails_at_once_and_is_named(ask, api):
+    run, _ = ask(api, [cell("x = 1")], model="gpt-99")
+    assert run.outcome.status == "error"
+    assert "'gpt-99'" in run.outcome.summary
+    assert "check model:=" in run.outcome.summary
+    assert run.outcome.retries == 0
+
+
+def test_an_account_without_quota_fails_at_once(ask, api):
+    run, _ = ask(api, [Failure(429, "You exceeded your current quota", "insufficient_quota")])
+    assert run.outcome.status == "error"
+    assert "check its billing" in run.outcome.summary
+    assert run.outcome.retries == 0
+
+
+def test_a_wrong_path_says_what_to_check(ask, api):
+    with Endpoint([finish()]) as other:
+        run, _ = ask(api, [finish()], base_url=other.base_url.replace("/v1", "/v2"))
+    assert run.outcome.status == "error"
+    assert "check model:= and base_url:=" in run.outcome.summary
+
+
+def test_nobody_listening_is_repeated_and_then_said(ask, api):
+    rules = EpisodeRules(retries=1, first_wait_s=0.0)
+    run, _ = ask(api, [finish()], base_url="http://127.0.0.1:9/v1", rules=rules)
+    assert run.outcome.status == "error"
+    assert "the connection to http://127.0.0.1:9/v1 failed" in run.outcome.summary
+    assert run.outcome.retries == 1
+
+
+def test_a_server_that_does_not_answer_in_time_is_repeated(ask, api):
+    rules = EpisodeRules(call_timeout_s=0.3, first_wait_s=0.0)
+    run, _ = ask(api, [dataclasses.replace(cell("x = 1"), delay_s=1.0), finish()], rules=rules)
+    assert run.outcome.status == "done"
+    assert run.outcome.retries == 1
+    assert run.executor.cells == []
+
+
+def test_a_cancel_does_not_wait_for_the_server(ask, api):
+    control = Control()
+    threading.Timer(0.3, lambda: control.end("cancelled", "enough")).start()
+    start = time.monotonic()
+    run, _ = ask(api, [dataclasses.replace(cell("x = 1"), delay_s=8.0)], control=control)
+    assert run.outcome.status == "cancelled"
+    assert time.monotonic() - start < 6
+
+
+def test_the_budget_is_checked_before_the_call(ask, api):
+    run, server = ask(api, [cell("x = 1")], limits=Limits(dollars=0.0001), price=Price(5.0, 0.5, 30.0))
+    assert run.outcome.status == "budget"
+    assert server.requests == []
+    assert "0 calls" in run.outcome.summary
+
+
+def test_a_model_without_a_price_is_refused_before_the_call(ask, api):
+    run, server = ask(api, [cell("x = 1")], limits=Limits(dollars=1.0), price=None)
+    assert run.outcome.status == "error"
+    assert "price of 'scripted' is unknown" in run.outcome.summary
+    assert server.requests == []
+
+
+def test_over_40_turns_old_frames_become_stubs_and_requests_stay_valid(ask, api):
+    policy = ContextPolicy(keep_frames=3, spare_frames=2, max_chars=6000, keep_chars=80)
+    script = [*[cell(f"show()\nprint('turn {i} ' * 40)") for i in range(1, 41)], finish()]
+    run, server = ask(api, script, rules=EpisodeRules(context=policy))
+    assert run.outcome.status == "done"
+    assert run.outcome.cells == 40
+    assert max(len(request.images) for request in server.requests) == 5
+    last = server.requests[-1]
+    assert "[frame 001-1 front (old, left out)]" in last.text
+    assert "[frame 040-1 front]" in last.text
+    assert "turn 40 turn 40" in last.text
+    assert len(last.text) < 40_000
+
+
+def test_reasoning_is_sent_back_only_with_its_encrypted_content(ask):
+    script = [
+        dataclasses.replace(cell("a = 1"), reasoning="secret"),
+        dataclasses.replace(cell("b = 2"), reasoning=""),
+        finish(),
+    ]
+    run, server = ask("responses", script)
+    assert run.outcome.status == "done"
+    kinds = [item.get("type", item.get("role")) for item in server.requests[-1].body["input"]]
+    call = ["custom_tool_call", "custom_tool_call_output"]
+    assert kinds == ["user", "reasoning", *call, *call]
+    assert "id" not in server.requests[-1].body["input"][4]
+
+
+def test_nothing_is_stored_at_the_server(ask):
+    _, server = ask("responses", [finish()])
+    assert server.requests[0].body["store"] is False
+
+
+def test_a_missing_key_for_openai_says_what_to_do(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(ModelError, match=r"OPENAI_API_KEY is not set.*planner:=builtin"):
+        openai_model("gpt-6.1-sol", "", "auto", planner_settings())
+
+
+def test_an_address_that_is_none_is_named():
+    with pytest.raises(ModelError, match="'localhost:8000' is no address"):
+        openai_model("x", "localhost:8000", "auto", planner_settings())
+
+
+def test_auto_speaks_chat_with_other_servers(ask):
+    _, server = ask("auto", [finish()])
+    assert server.requests[0].api == "chat"
+    assert server.requests[0].body["max_tokens"] > 0
