@@ -19,7 +19,7 @@ from pyrua_ros.backends.mujoco.simulation import Simulation
 from pyrua_ros.wire import names
 from pyrua_ros.wire.config import Camera
 
-_POLL_S = 0.01
+_POLL_S = 0.02
 # Reliable, so that both kinds of subscribers match; the newest frame replaces an unsent one.
 _IMAGES = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from pyrua_ros.backends.mujoco.meshes import read_obj, thin_to_detail
 from pyrua_ros.backends.mujoco.scenes import Scene
 from pyrua_ros.robot_model.assets import asset_folder
 from pyrua_ros.robot_model.profile import RobotProfile
@@ -68,6 +69,10 @@ def _robot(profile: RobotProfile) -> mujoco.MjSpec:
     folder = asset_folder()
     spec = mujoco.MjSpec.from_file(str(folder / profile.mjcf))
     spec.meshdir = str(Path(folder) / "meshes")
+    for mesh in spec.meshes:
+        if mesh.file.endswith("_vis.obj"):
+            vertices, faces = thin_to_detail(*read_obj(folder / "meshes" / mesh.file))
+            mesh.uservert, mesh.userface, mesh.file = vertices.ravel(), faces.ravel(), ""
     prefix = link_prefix(profile)
     for body in spec.bodies:
         if body.name in _HAND_BODIES:
@@ -113,8 +118,8 @@ def _options(spec: mujoco.MjSpec, cameras: Sequence[Camera]) -> None:
     spec.stat.extent = 1.0
     spec.visual.map.znear = min((c.min_depth_m for c in cameras), default=0.05) / 2
     spec.visual.map.zfar = 2 * max((c.max_depth_m for c in cameras), default=3.0)
-    spec.visual.headlight.ambient = [0.42, 0.42, 0.42]
-    spec.visual.headlight.diffuse = [0.25, 0.25, 0.25]
+    spec.visual.headlight.ambient = [0.35, 0.35, 0.35]
+    spec.visual.headlight.diffuse = [0.15, 0.15, 0.15]
     spec.visual.headlight.specular = [0.0, 0.0, 0.0]
 
 

@@ -75,17 +75,23 @@ class World:
         self._inertial = np.zeros(self.model.nv)
         self._acceleration = np.zeros(self.model.nv)
 
-        self._place(placement.draw(scene, seed))
-        home = np.array(profile.arm.home)
-        self.data.qpos[self._qpos] = [*home, *[profile.gripper.max_width / 2] * len(profile.gripper.joints)]
-        self.arm = ArmController(profile, home)
-        self.gripper = GripperController(profile, HAND_KP)
-        self.record = MotionRecord(len(profile.arm.joints))
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        """Begin anew: arm at home, hand open, objects where `seed` puts them; time 0."""
+        home = np.array(self.profile.arm.home)
+        fingers = len(self.profile.gripper.joints)
+        mujoco.mj_resetData(self.model, self.data)
+        self._place(placement.draw(self.scene, seed))
+        self.data.qpos[self._qpos] = [*home, *[self.profile.gripper.max_width / 2] * fingers]
+        self.arm = ArmController(self.profile, home)
+        self.gripper = GripperController(self.profile, HAND_KP)
+        self.record = MotionRecord(len(home))
         mujoco.mj_forward(self.model, self.data)
         for _ in range(round(_SETTLE_S / CONTROL_PERIOD)):
             self.step()
         self.data.time = 0.0
-        self.record = MotionRecord(len(profile.arm.joints))
+        self.record.reset()
 
     @property
     def time(self) -> float:
