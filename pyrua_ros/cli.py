@@ -76,10 +76,10 @@ def _print_rows(rows: list[tuple[str, str]]) -> None:
     epilog=_arguments_help(),
 )
 def demo(words: Words = None) -> None:  # noqa: D103
-    from pyrua_ros import task_run
+    from pyrua_ros import scored_run
 
-    run = task_run.run_task(task_run.scene_task(parse(words or [])))
-    _print_rows(task_run.summary(run))
+    run = scored_run.run_task(scored_run.scene_task(parse(words or [])))
+    _print_rows(scored_run.summary(run))
     raise SystemExit(run.exit_code)
 
 

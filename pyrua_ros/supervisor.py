@@ -56,7 +56,8 @@ def param_words(params: Mapping[str, Param]) -> list[str]:
     for name, value in params.items():
         text = json.dumps(value, ensure_ascii=False) if isinstance(value, (str, bool)) else repr(value)
         words += ["-p", f"{name}:={text}"]
-    return ["--ros-args", *words] if words else []
+    # The supervisor keeps the logs; files of their own would say the same again.
+    return ["--ros-args", "--disable-external-lib-logs", *words]
 
 
 def command(process: Process) -> list[str]:
@@ -219,7 +220,7 @@ class Supervisor:
         log_path = self._runtime.run_dir / "log" / f"{name}.log"
         with contextlib.suppress(OSError, ValueError), open(log_path, "ab", buffering=0) as log:
             while line := stream.readline(65536):
-                log.write(line)
+                log.write(b"%.3f %s" % (time.time(), line))
                 if self._echo is not None:
                     self._echo(name, line.decode("utf-8", "replace").rstrip("\n"))
 

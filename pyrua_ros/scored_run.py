@@ -21,7 +21,7 @@ _TASK_S = 300.0
 
 
 @dataclass(frozen=True)
-class TaskRun:
+class ScoredRun:
     """What came of it."""
 
     run_dir: Path
@@ -47,7 +47,7 @@ def scene_task(args: Arguments) -> Arguments:
     return args if args.task else replace(args, task=scenes.load(args.scene).task)
 
 
-def run_task(args: Arguments, *, show: bool = True) -> TaskRun:
+def run_task(args: Arguments, *, show: bool = True) -> ScoredRun:
     """Run `args.task` once.
 
     Raises
@@ -64,7 +64,7 @@ def run_task(args: Arguments, *, show: bool = True) -> TaskRun:
     result = _complete(run_dir, score)
     report = _render(run_dir)
     number = ended.code if ended is not None and ended.is_signal else None
-    return TaskRun(
+    return ScoredRun(
         run_dir, result.get("success"), _why(ended, limit_s), number, result, report, time.monotonic() - began
     )
 
@@ -111,7 +111,7 @@ def _render(run_dir: Path) -> Path | None:
         return None
 
 
-def summary(run: TaskRun) -> list[tuple[str, str]]:
+def summary(run: ScoredRun) -> list[tuple[str, str]]:
     """Rows of what a person wants to know first."""
     result = run.result
     tokens = result.get("tokens") or {}
