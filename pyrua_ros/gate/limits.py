@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 from pyrua_ros.gate.config import Limits
 from pyrua_ros.gate.polynomials import derivative, evaluate, first_above, segments
+from pyrua_ros.robot_model.limits import velocity_bounds
 from pyrua_ros.robot_model.profile import RobotProfile
 from pyrua_ros.robot_model.trajectory import Trajectory
 
 FloatArray = NDArray[np.float64]
+
+#: Moments of one trajectory at which position-dependent limits are looked up.
+_SLOWDOWN_SAMPLES = 800
 
 
 class Refused(Exception):
@@ -127,6 +131,8 @@ class LimitChecker:
             ("jerk", "rad/s³", jerk, profile.max_jerk, config.jerk_slack),
         ):
             self._check_range(trajectory, quantity, unit, control, -limit, limit, share * limit)
+        if profile.arm.limits.slowdown is not None and len(trajectory.times) > 1:
+            self._check_slowdown(trajectory, position, velocity)
 
     def _check_range(
         self,
@@ -153,6 +159,22 @@ class LimitChecker:
                 f"{quantity} of {trajectory.names[j]} is {sign * value:.5g} {unit} at {t:.3f} s, "
                 f"beyond its limit {limit[j]:.5g} {unit}"
             )
+
+    def _check_slowdown(self, trajectory: Trajectory, position: FloatArray, velocity: FloatArray) -> None:
+        """Hold the velocity against limits that depend on the position, at moments close together."""
+        u = np.linspace(0.0, 1.0, max(3, min(200, 1 + _SLOWDOWN_SAMPLES // len(position))))
+        q, v = evaluate(position, u), evaluate(velocity, u)
+        lower, upper = velocity_bounds(self._profile.arm.limits, q)
+        beyond = np.maximum(lower - v, v - upper) - self._config.velocity_slack * self._profile.max_velocity
+        piece, i, j = np.unravel_index(int(beyond.argmax()), beyond.shape)
+        if beyond[piece, i, j] <= 0:
+            return
+        t = trajectory.times[piece] + u[i] * (trajectory.times[piece + 1] - trajectory.times[piece])
+        limit = (upper if v[piece, i, j] > upper[piece, i, j] else lower)[piece, i, j]
+        raise Refused(
+            f"velocity of {trajectory.names[j]} is {v[piece, i, j]:.5g} rad/s at {t:.3f} s, beyond its limit "
+            f"{limit:.5g} rad/s at {q[piece, i, j]:.5g} rad, near its end"
+        )
 
     def _check_workspace(self, trajectory: Trajectory) -> None:
         """Inside the box; an arm that starts outside may only come back in."""

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from pyrua_ros.gate import config
 from pyrua_ros.gate.limits import LimitChecker, Refused
 from pyrua_ros.robot_model import profile as robot_profile
+from pyrua_ros.robot_model.brake import brake
+from pyrua_ros.robot_model.limits import evaluate, usage
 from pyrua_ros.robot_model.model import RobotModel
-from pyrua_ros.robot_model.trajectory import Trajectory
+from pyrua_ros.robot_model.trajectory import JointSample, Trajectory
 
 FR3 = robot_profile.load("fr3")
 LIMITS = config.load().limits
@@ -65,6 +67,10 @@ postures = st.tuples(*(st.floats(0.0, 1.0) for _ in FR3.arm.joints)).map(
 def test_any_motion_within_the_limits_is_accepted(start, end, points, slowness):
     duration = max(0.2, slowness * shortest(end - start))
     trajectory = minimum_jerk(start, end, duration, points)
+    # Near the ends of the joints the velocity limits are lower.
+    while (stretch := usage(evaluate(trajectory, 101), FR3.arm.limits).velocity) > 1:
+        duration *= 1.01 * stretch
+        trajectory = minimum_jerk(start, end, duration, points)
     assert ANYWHERE.check(trajectory) is trajectory
 
 
@@ -191,6 +197,20 @@ def test_times_that_make_no_sense_are_refused(times, expected):
     rest = np.zeros((4, 7))
     trajectory = Trajectory(FR3.arm.joints, np.array(times), np.tile(HOME, (4, 1)), rest, rest)
     assert reason(trajectory).startswith(expected)
+
+
+def test_a_velocity_too_high_so_near_the_end_of_a_joint_is_refused_and_away_from_it_accepted():
+    position, velocity = HOME.copy(), np.zeros(7)
+    position[3], velocity[3] = -0.22, 0.5
+    towards = brake(FR3.arm.limits, FR3.arm.joints, JointSample(position, velocity, np.zeros(7)))
+    assert towards.end[3] < FR3.position_upper[3]
+    text = reason(towards)
+    assert text.startswith(
+        "velocity of fr3_joint4 is 0.48924 rad/s at 0.008 s, beyond its limit 0.44876 rad/s"
+    )
+    assert text.endswith("at -0.21588 rad, near its end")
+    away = brake(FR3.arm.limits, FR3.arm.joints, JointSample(position, -velocity, np.zeros(7)))
+    assert ANYWHERE.check(away) is away
 
 
 def test_too_many_points_are_refused():
