@@ -123,13 +123,10 @@ def arguments() -> tuple[Argument, ...]:
     """Every argument that exists, in the order of the help text."""
     found = []
     for item in fields(Arguments):
-        facts = dict(item.metadata)
-        choices = facts.pop("choices")
-        found.append(
-            Argument(
-                item.name, default=item.default, choices=choices() if callable(choices) else choices, **facts
-            )
-        )
+        facts: dict[str, Any] = {**item.metadata, "default": item.default}
+        if callable(facts["choices"]):
+            facts["choices"] = facts["choices"]()
+        found.append(Argument(item.name, **facts))
     return tuple(found)
 
 

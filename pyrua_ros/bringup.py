@@ -25,6 +25,7 @@ __all__ = [
     "graph",
     "parse",
     "planner_of",
+    "robot_graph",
 ]
 
 Param = str | int | float | bool
@@ -126,13 +127,18 @@ def check(args: Arguments, ros_packages: frozenset[str]) -> None:
 def graph(args: Arguments, runtime: Runtime) -> tuple[Process, ...]:
     """List the processes in the order in which they start; they stop in the reverse one."""
     planner = planner_of(args)
-    found = [*_description(args, runtime), _robot(args), _gate(args, runtime)]
+    found = [*robot_graph(args, runtime), _gate(args, runtime)]
     if planner is not None:
         found.append(_planner(args, runtime, planner))
     if args.rviz:
         view = ("-d", str(paths.share() / "config" / "agent.rviz"))
         found.append(Process("rviz", "rviz2", package="rviz2", args=view, required=False))
     return tuple(found)
+
+
+def robot_graph(args: Arguments, runtime: Runtime) -> tuple[Process, ...]:
+    """Only the robot, and what describes it to others."""
+    return (*_description(args, runtime), _robot(args))
 
 
 def _simulated_time(args: Arguments) -> bool:

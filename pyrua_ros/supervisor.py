@@ -19,8 +19,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, TYPE_CHECKING
 
-from pyrua_ros import janitor
 from pyrua_ros.bringup import Param, Process, Runtime, UsageError, environment
+from pyrua_ros.janitor import Janitor
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -110,7 +110,7 @@ class Supervisor:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._ends: queue.SimpleQueue[Ended] = queue.SimpleQueue()
         self._pumps: list[threading.Thread] = []
-        self._janitor: subprocess.Popen[bytes] | None = None
+        self._janitor: Janitor | None = None
         self._handlers: dict[int, object] = {}
         self._signalled = False
         self._hurry = False  # a second signal: no more patience
@@ -141,11 +141,11 @@ class Supervisor:
         """Start every process, in order."""
         (self._runtime.run_dir / "log").mkdir(parents=True, exist_ok=True)
         commands = {process.name: command(process) for process in self._processes}
-        self._start_janitor()
+        self._janitor = Janitor(self._runtime.folder, self._lock_file)
         for process in self._processes:
             child = self._spawn(process, commands[process.name])
             self._running[process.name] = child
-            self._tell_janitor(str(child.pid))
+            self._janitor.watch(child.pid)
         for process in self._processes:
             self._watch(process, self._running[process.name])
 
@@ -167,7 +167,9 @@ class Supervisor:
         if self.control is not None:
             self.control.close()
             self.control = None
-        self._dismiss_janitor()
+        if self._janitor is not None:
+            self._janitor.dismiss()
+            self._janitor = None
         self._restore_signals()
 
     def _spawn(self, process: Process, words: list[str]) -> subprocess.Popen[bytes]:
@@ -244,40 +246,6 @@ class Supervisor:
                 return
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=0.1)
-
-    def _start_janitor(self) -> None:
-        root = str(Path(janitor.__file__).resolve().parent.parent)
-        code = (
-            f"import sys; sys.path.insert(0, {root!r}); from pyrua_ros.janitor import main; sys.exit(main())"
-        )
-        self._janitor = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", code, str(self._runtime.folder), str(self._lock_file)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,
-        )
-
-    def _tell_janitor(self, line: str) -> None:
-        if self._janitor is not None and self._janitor.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._janitor.stdin.write(f"{line}\n".encode())
-                self._janitor.stdin.flush()
-
-    def _dismiss_janitor(self) -> None:
-        if self._janitor is None:
-            return
-        self._tell_janitor(janitor.DONE)
-        if self._janitor.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._janitor.stdin.close()
-        try:
-            self._janitor.wait(timeout=5.0)
-        except subprocess.TimeoutExpired:
-            self._janitor.kill()
-            self._janitor.wait()
-        self._janitor = None
 
     def _catch_signals(self) -> None:
         if threading.current_thread() is not threading.main_thread():
