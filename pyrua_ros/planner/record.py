@@ -70,7 +70,8 @@ class RunFolder(Observer):
 
     def started(self, task: str, model: str, instructions: str) -> None:  # noqa: D102
         self._task, self._model = task, model
-        (self.path / "prompt.md").write_text(instructions, encoding="utf-8")
+        if instructions:
+            (self.path / "prompt.md").write_text(instructions, encoding="utf-8")
         wall = datetime.now(timezone.utc).isoformat(timespec="seconds")
         self.event("started", **{**self.facts, "task": task, "model": model, "wall": wall})
 
