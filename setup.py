@@ -24,9 +24,9 @@ setup(
     version=MANIFEST.findtext("version"),
     description=MANIFEST.findtext("description"),
     license=MANIFEST.findtext("license"),
-    maintainer=MANIFEST.findtext("maintainer"),
-    maintainer_email=MANIFEST.find("maintainer").get("email"),
+    python_requires=">=3.10,<3.14",
     packages=find_packages(include=["pyrua_ros", "pyrua_ros.*"]),
+    package_data={"": ["*.j2"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
