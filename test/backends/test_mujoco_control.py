@@ -48,6 +48,16 @@ def test_a_simulator_that_does_not_answer_is_an_error_after_the_deadline():
     there.close()
 
 
+def test_a_late_answer_is_not_taken_for_the_next_one():
+    here, there = socket.socketpair()
+    client = ControlClient(here, timeout_s=0.05)
+    with pytest.raises(ControlError):
+        client.score()
+    there.sendall(b'{"success": false, "id": 1}\n{"success": true, "id": 2}\n')
+    assert client.score() == {"success": True}
+    there.close()
+
+
 def test_a_simulator_that_is_gone_is_said_so():
     here, there = socket.socketpair()
     client = ControlClient(here)

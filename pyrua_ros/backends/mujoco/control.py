@@ -1,6 +1,7 @@
 """The private line to the simulator: score, truth and statistics over an inherited socket, never over ROS.
 
-Requests and replies are JSON, one per line: ``{"ask": "score"}`` → ``{"success": true, "detail": {…}}``.
+Requests and replies are JSON, one per line: ``{"ask": "score"}`` → ``{"success": true, "detail": {…}}``;
+an ``id`` in the request comes back in the reply.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -50,14 +52,15 @@ class ControlServer:
 
     def _answer(self, line: bytes) -> dict[str, Any]:
         try:
-            ask = json.loads(line)["ask"]
-            handler = self._handlers[ask]
+            request = json.loads(line)
+            handler = self._handlers[request["ask"]]
         except (ValueError, TypeError, KeyError):
             return {"error": f'expected {{"ask": one of {", ".join(self._handlers)}}}'}
+        reference = {"id": request["id"]} if "id" in request else {}
         try:
-            return handler()
+            return {**handler(), **reference}
         except Exception as error:  # noqa: BLE001 - the asking side gets the reason; the simulation goes on
-            return {"error": f"{type(error).__name__}: {error}"}
+            return {"error": f"{type(error).__name__}: {error}", **reference}
 
 
 class ControlClient:
@@ -65,8 +68,9 @@ class ControlClient:
 
     def __init__(self, sock: socket.socket, timeout_s: float = 5.0) -> None:
         self._socket = sock
-        self._socket.settimeout(timeout_s)
-        self._stream = sock.makefile("rwb")
+        self._timeout_s = timeout_s
+        self._received = b""
+        self._asked = 0
 
     def score(self) -> dict[str, Any]:
         """``{"success": bool, "detail": {predicate: bool}}``."""
@@ -86,19 +90,34 @@ class ControlClient:
 
     def close(self) -> None:
         """Close the socket."""
-        self._stream.close()
         self._socket.close()
 
     def _ask(self, what: str) -> dict[str, Any]:
+        deadline = time.monotonic() + self._timeout_s
+        self._asked += 1
         try:
-            self._stream.write(json.dumps({"ask": what}).encode() + b"\n")
-            self._stream.flush()
-            line = self._stream.readline()
+            self._socket.settimeout(self._timeout_s)
+            self._socket.sendall(json.dumps({"ask": what, "id": self._asked}).encode() + b"\n")
+            # The answer to a question that was given up on may still come first.
+            while (answer := self._line(deadline)).get("id") != self._asked:
+                pass
         except (OSError, ValueError) as error:
             raise ControlError(f"the simulator did not answer '{what}': {error}") from error
-        if not line:
-            raise ControlError(f"the simulator closed the control socket before it answered '{what}'")
-        answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise ControlError(f"the simulator could not answer '{what}': {answer['error']}")
+        del answer["id"]
+        return answer
+
+    def _line(self, deadline: float) -> dict[str, Any]:
+        while b"\n" not in self._received:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"no answer within {self._timeout_s:g} s")
+            self._socket.settimeout(left)
+            part = self._socket.recv(_LINE_LIMIT)
+            if not part:
+                raise ConnectionError("it has closed the control socket")
+            self._received += part
+        line, _, self._received = self._received.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
         return answer
