@@ -46,7 +46,7 @@ from pyrua_ros.robot_model.brake import brake
 from pyrua_ros.robot_model.model import RobotModel
 from pyrua_ros.robot_model.profile import ConfigError, RobotProfile
 from pyrua_ros.wire import names, qos, trajectories
-from pyrua_ros.wire.gate import GateEvent, GateState
+from pyrua_ros.wire.gate import GateEvent, GateState, Mode
 
 _TICK_S = 0.02
 _STATE_S = 0.5
@@ -94,7 +94,7 @@ class GateNode:
         self._refuse(self._exclusive.claim())
         self._events_out = node.create_publisher(String, names.GATE_EVENTS, qos.EVENTS)
         self._state_out = node.create_publisher(DiagnosticStatus, names.GATE_STATE, qos.LATCHED)
-        self._stated: tuple[str, str, bool] | None = None
+        self._stated: tuple[Mode, str, bool] | None = None
 
         self._outlet = Outlet(
             ros_time=lambda: self._now().ros,
@@ -254,16 +254,25 @@ class GateNode:
     def _tick(self) -> None:
         self._read_state()
         self._gate.tick()
-        if (self._gate.mode, self._gate.why, self._gate.moving) != self._stated:
+        if self._state() != self._stated:
             self._publish_state()
 
     def _look_around(self) -> None:
         self._publish_state()
         self._check_intruder()
 
+    def _state(self) -> tuple[Mode, str, bool]:
+        """Mode, why, and whether something moves; what the gate still waits for comes first."""
+        why = self._gate.why
+        if self._gate.mode != "stopped":
+            if self._measured is None:
+                why = f"not ready: {self._state_problem or 'no joint_states yet'}"
+            elif unheard := self._unheard(self._arm_out):
+                why = f"not ready: {unheard}"
+        return self._gate.mode, why, self._gate.moving
+
     def _publish_state(self) -> None:
-        self._stated = (self._gate.mode, self._gate.why, self._gate.moving)
-        mode, why, moving = self._stated
+        self._stated = mode, why, moving = self._state()
         stamp = self._node.get_clock().now().nanoseconds * 1e-9
         state = GateState(mode=mode, why=why, moving=moving, boot_id=self._boot_id, stamp=stamp)
         self._state_out.publish(state.to_message())

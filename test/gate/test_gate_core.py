@@ -332,8 +332,8 @@ def test_missing_joint_states_while_moving_are_a_hold():
     cell.go()
     cell.run(1.0)
     cell.reports = False
-    cell.run(0.2)
-    assert cell.last()[1:] == ("held", "no joint_states for 0.16 s")
+    cell.run(0.3)
+    assert cell.last()[1:] == ("held", "no joint_states for 0.22 s")
     assert cell.ends_at_rest()
 
 

@@ -167,6 +167,9 @@ class Setup:
             self.gate = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert eventually(lambda: self.agent.state is not None, 30.0), self.gate.poll()
         assert eventually(lambda: self.agent.arm.get_subscription_count() > 0)
+        assert eventually(
+            lambda: self.agent.state is not None and not self.agent.state.why.startswith("not ready")
+        )
         assert eventually(lambda: self.agent.gripper.get_subscription_count() > 0)
         return self.gate
 
@@ -404,7 +407,7 @@ def test_a_stop_through_the_socket_brakes_while_the_executor_thread_is_busy(setu
 
 
 @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP])
-def test_an_agent_killed_or_frozen_in_mid_move_is_a_hold(setup, tmp_path, fault):
+def test_an_agent_killed_or_frozen_in_mid_move_is_a_hold(setup, tmp_path, fault, request):
     code = (
         "import sys, time, pickle, rclpy\n"
         "from trajectory_msgs.msg import JointTrajectory\n"
@@ -421,14 +424,14 @@ def test_an_agent_killed_or_frozen_in_mid_move_is_a_hold(setup, tmp_path, fault)
         pickle.dumps(minimum_jerk(setup.robot.position, HOME + 0.3 * (setup.robot.position[0] < 0.1), 3.0))
     )
     doomed = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "goal"), goal])
+    request.addfinalizer(doomed.wait)
+    request.addfinalizer(doomed.kill)
     setup.wait_for(goal, "accepted", 30.0)
     start = setup.robot.position.copy()
-    assert eventually(lambda: abs(setup.robot.position[0] - start[0]) > 0.03)
+    assert eventually(lambda: abs(setup.robot.position[0] - start[0]) > 0.03), setup.agent.events[-5:]
     before = len(setup.robot.commands)
     doomed.send_signal(fault)
     setup.wait_for(goal, "held")
-    doomed.kill()
-    doomed.wait()
     assert setup.agent.reason(goal) == "the agent is gone: its publisher lost liveliness"
     assert len(setup.robot.commands) == before + 1
     assert is_brake(setup.robot.last)
