@@ -29,6 +29,8 @@ from pyrua_ros.wire import names
 from pyrua_ros.wire.config import cameras
 from pyrua_ros.wire.gate import GateState
 
+#: A cold disk and a busy machine included.
+KERNEL_START_S = 60.0
 RESUME_HINT = (
     "nothing moves until you resume: ./pyrua resume, or the service gate/resume; then give the task again"
 )
@@ -186,7 +188,6 @@ class TaskRun:
 
     def _start(self) -> str | None:
         """Start the kernel and wait for gate and robot; what is wrong, if something is."""
-        deadline = time.monotonic() + self._settings.start_timeout_s
         base = Path(f"/tmp/pyrua-{os.getuid()}") / os.environ.get("ROS_DOMAIN_ID", "0")
         base.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._kernel = KernelClient(
@@ -197,21 +198,23 @@ class TaskRun:
             log=self._run_dir / "log" / "kernel.log",
         )
         try:
-            self._kernel.start(self._settings.start_timeout_s)
+            self._kernel.start(KERNEL_START_S)
         except (KernelError, OSError, ValueError) as error:
             return f"the kernel did not start: {error}"
         self._folder.event("kernel", sandbox=self._kernel.sandbox)
         self._report(f"attach with: jupyter console --existing {self._kernel.connection_file}")
+        deadline = time.monotonic() + self._settings.start_timeout_s
         while self.control.ended is None:
             gate = self._robot.gate
             if gate is not None and gate.mode == "stopped":
-                return describe_stop(gate)
+                self.control.end("stopped", describe_stop(gate))
+                break
             if gate is not None and self._robot.joints_alive:
                 return None
             if time.monotonic() >= deadline:
                 return self._what_is_missing()
             self.control.wait(0.05)
-        return self.control.ended[1]
+        return self.control.ended[1] if self.control.ended else None
 
     def _what_is_missing(self) -> str:
         missing = [] if self._robot.gate is not None else [f"no gate on {names.GATE_STATE}"]
