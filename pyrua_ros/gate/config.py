@@ -46,6 +46,7 @@ class Progress(_Section):
     """When a goal is done, and when the gate stops waiting for it."""
 
     max_deviation: float = Field(gt=0, description="rad between command and measurement while moving")
+    max_lag_s: float = Field(ge=0, description="s that the measurement may be behind the command")
     done_position: float = Field(gt=0, description="rad between end and measurement of a goal that is done")
     done_velocity: float = Field(gt=0, description="rad/s of the measurement of a goal that is done")
     settle_s: float = Field(gt=0, description="s of ROS time after the end to come to rest there")

@@ -74,12 +74,19 @@ class ArmProgress:
         off = f"{command.trajectory.names[j]} is {abs(error[j]):.3g} rad from its command"
         if command.ended(now.ros):
             return self._settled(measured, now, abs(float(error[j])), off)
+        if np.abs(measured.position - self._started).max() <= config.standstill_motion:
+            off = f"the joints have not moved since the start; {off}"
         if self._stands_still(measured, now):
             return Verdict("held", f"the joints have stood still for {config.standstill_s:.1f} s; {off}")
-        if abs(error[j]) > config.max_deviation:
-            moved = np.abs(measured.position - self._started).max() > config.standstill_motion
-            return Verdict("held", off if moved else f"the joints have not moved since the start; {off}")
+        if abs(error[j]) > config.max_deviation and not self._merely_late(measured, now):
+            return Verdict("held", off)
         return None
+
+    def _merely_late(self, measured: Measured, now: Now) -> bool:
+        """Whether the arm is near where the command was a moment ago: servo lag, or a simulator out of breath."""
+        lags = np.linspace(0.0, self._config.max_lag_s, 11)[1:]
+        then = np.array([self._command.at(now.ros - lag).position for lag in lags])
+        return bool(np.abs(measured.position - then).max(axis=1).min() <= self._config.max_deviation)
 
     def _settled(self, measured: Measured, now: Now, error: float, off: str) -> Verdict | None:
         config = self._config
