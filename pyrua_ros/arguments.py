@@ -90,7 +90,7 @@ class Argument:
         if text == "" and self.default in (None, ""):
             return self.default
         if self.choices and text not in self.choices:
-            raise UsageError(f"{self.name}:={text}: unknown {self.name}{_hint(text, self.choices)}")
+            raise UsageError(f"{self.name}:={text}: unknown {self.name}{hint(text, self.choices)}")
         if self.kind is bool:
             return self._boolean(text)
         if self.kind in (int, float):
@@ -130,7 +130,8 @@ def arguments() -> tuple[Argument, ...]:
     return tuple(found)
 
 
-def _hint(text: str, names: Iterable[str]) -> str:
+def hint(text: str, names: Iterable[str]) -> str:
+    """Say which of `names` may have been meant by `text`, and list them all."""
     names = list(names)
     near = difflib.get_close_matches(text, names, n=1)
     return f"{f' (did you mean {near[0]}?)' if near else ''}; there are: {', '.join(names) or 'none'}"
@@ -155,7 +156,7 @@ def from_texts(given: Mapping[str, str]) -> Arguments:
     known = {argument.name: argument for argument in arguments()}
     for name in given:
         if name not in known:
-            raise UsageError(f"unknown argument '{name}'{_hint(name, known)}")
+            raise UsageError(f"unknown argument '{name}'{hint(name, known)}")
     chosen = Arguments(**{name: known[name].parse(text) for name, text in given.items()})  # type: ignore[arg-type]
     _check(chosen)
     return chosen

@@ -178,9 +178,9 @@ def bench(  # noqa: D103
     seeds: Annotated[int, typer.Option(help="How many demos.", min=1)] = 20,
     seed_base: Annotated[int, typer.Option(help="Seed of the first demo.", min=0)] = 0,
 ) -> None:
-    from pyrua_ros import bench as benches
+    from pyrua_ros.bench import run
 
-    raise SystemExit(benches.run(name, parse(words or []), json_file, seeds=seeds, seed_base=seed_base))
+    raise SystemExit(run(name, parse(words or []), json_file, seeds=seeds, seed_base=seed_base))
 
 
 @app.command(help="Write report.html of a run again, from its records.")
