@@ -20,6 +20,7 @@ from pyrua_ros.wire import names
 from pyrua_ros.wire.config import Camera
 
 _POLL_S = 0.02
+_REPEAT_S = 0.05
 # Reliable, so that both kinds of subscribers match; the newest frame replaces an unsent one.
 _IMAGES = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST)
 
@@ -34,6 +35,7 @@ class _Stream:
         self.info = node.create_publisher(CameraInfo, names.color_info(camera.name), _IMAGES)
         self.due = float("inf")
         self._subscribers = 0
+        self._repeat = False
 
     def update(self, now: float) -> None:
         """Notice who came and went: a newcomer gets a frame at once, without subscribers none is due."""
@@ -42,13 +44,19 @@ class _Stream:
             self.due = float("inf")
         elif present > self._subscribers:
             self.due = now
+            self._repeat = True
         self._subscribers = present
 
     def advance(self, now: float) -> None:
         """One period after the frame that was due, or after `now` when that is past."""
-        self.due += 1.0 / self.camera.rate_hz
+        period = 1.0 / self.camera.rate_hz
+        if self._repeat:
+            # The newcomer's side may still have been connecting; do not let it wait for a whole period.
+            self._repeat = False
+            period = min(period, _REPEAT_S)
+        self.due += period
         if self.due <= now:
-            self.due = now + 1.0 / self.camera.rate_hz
+            self.due = now + period
 
 
 class CameraPublisher:
@@ -100,12 +108,18 @@ class CameraPublisher:
         for stream in self._streams:
             stream.update(now)
         due = [stream for stream in self._streams if stream.due <= now]
-        self._simulation.wait_for(min((stream.due for stream in self._streams), default=float("inf")))
+        self._simulation.wait_for(
+            min((self._latest(stream) for stream in self._streams), default=float("inf"))
+        )
         if not due:
             self._stop.wait(_POLL_S if self._simulation.paced else 0.001)
         for stream in due:
             self._publish(stream, renderer)
             stream.advance(self._simulation.world.time)
+
+    def _latest(self, stream: _Stream) -> float:
+        """Simulation time that may not pass before the next frame is out: a machine too slow gets slow time."""
+        return stream.due + (1.0 / stream.camera.rate_hz if self._simulation.paced else 0.0)
 
     def _publish(self, stream: _Stream, renderer: CameraRenderer) -> None:
         snapshot = self._simulation.snapshot()

@@ -71,7 +71,7 @@ class Simulation:
             self._thread.join(timeout=5.0)
 
     def wait_for(self, horizon: float) -> None:
-        """At `rtf` 0, do not run past simulation time `horizon` until told otherwise: frames keep their rate."""
+        """Do not run past simulation time `horizon` until told otherwise."""
         self._horizon = horizon
 
     def snapshot(self) -> Snapshot:
@@ -107,9 +107,9 @@ class Simulation:
                 state = self.world.robot_state()
             self._on_state(state, _stamp(state.time))
             self._mark(state.time)
+            while state.time >= self._horizon and not self._stop.wait(0.0005):
+                pass
             if self.rtf == 0:
-                while state.time >= self._horizon and not self._stop.wait(0.0005):
-                    pass
                 continue
             ahead = origin_wall + (state.time - origin_sim) / self.rtf - time.monotonic()
             if ahead > 0:
