@@ -62,10 +62,12 @@ class Arguments:
     base_url: str | None = _argument(None, "address of an OpenAI-compatible server")
     api: str | None = _argument(None, "which API the server speaks", choices=("auto", "responses", "chat"))
     replay: str | None = _argument(None, "run folder or file whose cells planner:=replay runs")
-    max_calls: int | None = _argument(None, "most model calls", kind=int, lower=1)
-    max_tokens: int | None = _argument(None, "most tokens, all calls together", kind=int, lower=1)
-    max_dollars: float | None = _argument(None, "most dollars", kind=float, lower=0)
-    max_seconds: float | None = _argument(None, "longest wall time of the task, s", kind=float, lower=1)
+    max_calls: int | None = _argument(None, "most model calls; 0: no cap", kind=int, lower=0)
+    max_tokens: int | None = _argument(None, "most tokens, all calls together; 0: no cap", kind=int, lower=0)
+    max_dollars: float | None = _argument(None, "most dollars; 0: no cap", kind=float, lower=0)
+    max_seconds: float | None = _argument(
+        None, "longest wall time of the task, s; 0: no cap", kind=float, lower=0
+    )
     run_dir: str | None = _argument(None, "folder for records; a new one under runs/ when not given")
     domain: int | None = _argument(
         None, "ROS domain; a free one of this host when not given", kind=int, lower=0, upper=101

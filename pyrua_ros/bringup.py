@@ -30,6 +30,9 @@ __all__ = [
 
 Param = str | int | float | bool
 
+#: For planners that need no instruction to begin.
+_TASKS = {"manual": "what is typed at the terminal", "replay": "the same cells again"}
+
 #: Distributions whose Fast DDS 2 reads its profile from the older variable.
 _FASTDDS_2 = ("humble", "iron", "jazzy")
 
@@ -192,7 +195,7 @@ def _planner(args: Arguments, runtime: Runtime, planner: str) -> Process:
             "robot": args.robot,
             "scene": args.scene,
             "planner": planner,
-            "task": args.task,
+            "task": args.task or _TASKS.get(planner, ""),
             "run_dir": str(runtime.run_dir),
             "exit_when_done": runtime.exit_when_done,
             "use_sim_time": _simulated_time(args),

@@ -17,7 +17,7 @@ from pyrua_ros.supervisor import Ended
 
 #: For set-up and the planner's own end, on top of the task's time.
 _MARGIN_S = 60.0
-_TASK_S = 300.0
+_UNCAPPED_S = 24 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def run_task(args: Arguments, *, show: bool = True) -> ScoredRun:
         Before anything was started.
     """
     began = time.monotonic()
-    limit_s = (args.max_seconds or _TASK_S) + _MARGIN_S
+    limit_s = _time_cap(args) + _MARGIN_S
     with running(args, exit_when_done=True, show=show) as run:
         ended = run.supervisor.wait(limit_s)
         score = _score(run) if ended is None or not ended.is_signal else {}
@@ -67,6 +67,13 @@ def run_task(args: Arguments, *, show: bool = True) -> ScoredRun:
     return ScoredRun(
         run_dir, result.get("success"), _why(ended, limit_s), number, result, report, time.monotonic() - began
     )
+
+
+def _time_cap(args: Arguments) -> float:
+    from pyrua_ros.planner.settings import planner_settings
+
+    cap = planner_settings().budget.seconds if args.max_seconds is None else args.max_seconds
+    return cap or _UNCAPPED_S
 
 
 def _why(ended: Ended | None, limit_s: float) -> str:

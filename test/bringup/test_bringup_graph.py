@@ -35,6 +35,11 @@ def test_a_task_alone_goes_to_the_offline_planner() -> None:
     assert process("planner", ["task:=pick"]).params["planner"] == "builtin"
 
 
+def test_a_planner_that_needs_no_instruction_begins_without_one() -> None:
+    assert process("planner", ["planner:=manual"]).params["task"] == "what is typed at the terminal"
+    assert process("planner", ["planner:=openai"]).params["task"] == ""
+
+
 def test_the_seed_is_no_ros_parameter() -> None:
     robot = process("mujoco", ["seed:=41"])
     assert robot.args == ("--seed", "41")

@@ -15,7 +15,7 @@ MANIFEST = ElementTree.parse(ROOT / "package.xml").getroot()
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 #: What rosdep has no key for; README says how to install it.
-WITHOUT_KEY = {"mujoco", "toppra", "ruckig", "openai", "pyseccomp"}
+WITHOUT_KEY = {"ruckig", "pyseccomp", "ipykernel", "jupyter_client"}
 KEYS = {
     "numpy": "python3-numpy",
     "scipy": "python3-scipy",
@@ -24,8 +24,9 @@ KEYS = {
     "transforms3d": "python3-transforms3d",
     "opencv-python-headless": "python3-opencv",
     "matplotlib": "python3-matplotlib",
-    "ipykernel": "python3-ipykernel",
-    "jupyter_client": "python3-jupyter-client",
+    "mujoco": "python3-mujoco-pip",
+    "toppra": "python3-toppra-pip",
+    "openai": "python3-openai-pip",
     "jinja2": "python3-jinja2",
     "typer": "python3-typer",
     "rich": "python3-rich",
