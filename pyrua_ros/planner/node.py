@@ -100,6 +100,12 @@ class PlannerNode(Node):
         threading.Thread(target=current.interrupt, args=(reason,), daemon=True, name="interrupt").start()
         return True
 
+    def abandon(self) -> None:
+        """Leave the running task behind with a result."""
+        current = self._current
+        if current is not None:
+            current.abandon()
+
     def _run(self, task_run: TaskRun) -> None:
         status = "error"
         try:
@@ -160,6 +166,7 @@ def _spin(node: PlannerNode, signals: list[int]) -> int:
         elif node.parameters.exit_when_done and node.last_status is not None and not node.busy:
             return {"done": 0, "error": 1}.get(node.last_status, 2)
     node.get_logger().error(f"the episode did not end within {ENDING_S:g} s")
+    node.abandon()
     return 0
 
 

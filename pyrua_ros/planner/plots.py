@@ -67,6 +67,16 @@ def _draw_gripper(axes: Axes, joints: Joints) -> None:
 
 
 def _mark(above: Axes, below: Axes, story: Story, end_s: float) -> None:
+    if story.cells and story.cells[0].start_s > 0.1 * end_s:
+        above.annotate(
+            "starting up",
+            (story.cells[0].start_s / 2, 1.01),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="bottom",
+            color=_FAINT,
+            fontsize=8,
+        )
     for i, cell in enumerate(story.cells):
         stop_s = cell.start_s + cell.seconds if cell.seconds is not None else end_s
         for axes in (above, below):

@@ -109,6 +109,12 @@ class TaskRun:
                 return
             time.sleep(0.05)
 
+    def abandon(self) -> None:
+        """Write the result from outside, for an episode whose thread does not come back in time."""
+        if not self._over:
+            ended = self.control.ended or ("error", "the planner was ended")
+            self._folder.finished(Outcome(*ended), Budget(self._caps.limits(), billed=False))
+
     def run(self) -> Outcome:
         """Start everything, run the episode, write the record, stop everything."""
         recording = self._record()

@@ -109,7 +109,7 @@ class Watch:
         except ValidationError as error:
             self._node.get_logger().error(f"unreadable gate/state: {error}")
             return
-        changed = self._gate is None or self._gate.mode != state.mode
+        changed = state.mode != (self._gate.mode if self._gate is not None else "agent")
         self._gate, self._gate_heard_s = state, time.monotonic()
         if changed and self.recording is not None:
             self.recording.folder.event("gate_state", mode=state.mode, why=state.why, who=state.who)

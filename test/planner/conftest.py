@@ -1,4 +1,4 @@
-"""A Python executor in this process, in place of the kernel: the same contract, no robot."""
+"""Stand-ins for the kernel and the robot: a Python executor in this process, a table top that only counts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import io
 import time
 import traceback
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyrua_ros.planner.budget import Budget, Limits
@@ -65,6 +67,80 @@ class PlainExecutor:
 def plain_executor():
     """The class, to be made with extra names for its cells."""
     return PlainExecutor
+
+
+class TableTop:
+    """A `robo` that knows one cube and one bowl; `slips` grasps fail before one holds."""
+
+    def __init__(
+        self, slips: int = 0, lost: int = 0, blind_front: bool = False, hidden: bool = False
+    ) -> None:
+        self.cube = np.array([0.5, -0.1, 0.02])
+        self.bowl = np.array([0.45, 0.15, 0.025])
+        self.slips, self.lost, self.blind_front, self.hidden = slips, lost, blind_front, hidden
+        self.eef = np.array([0.3, 0.0, 0.5])
+        self.width, self.held = 0.08, False
+        self.asked: list[str] = []
+        self.shown: list[str] = []
+
+    def _move(self, xyz) -> SimpleNamespace:
+        self.eef = np.asarray(xyz, float)
+        if self.held and self.eef[2] > 0.16 and self.lost:
+            self.lost, self.held, self.width = self.lost - 1, False, 0.0
+        return SimpleNamespace(reached=True, reason="", status="done")
+
+    def move_to(self, xyz, yaw=None, speed=0.5, straight=False):
+        return self._move(xyz)
+
+    def move_by(self, dxyz, speed=0.5):
+        return self._move(self.eef + dxyz)
+
+    def home(self):
+        return self._move([0.3, 0.0, 0.5])
+
+    def open(self):
+        if self.held:
+            self.cube = np.array([self.eef[0], self.eef[1], 0.03])
+        self.held, self.width = False, 0.08
+
+    def grasp(self, width, force):
+        near = np.linalg.norm(self.eef - self.cube) < 0.02
+        if near and self.slips:
+            self.slips, near = self.slips - 1, False
+        self.held, self.width = near, 0.04 if near else 0.0
+        return SimpleNamespace(holding=near, width=self.width, reason="")
+
+    def state(self):
+        return SimpleNamespace(gripper_width=self.width)
+
+    def show(self, camera, label=""):
+        self.shown.append(label)
+
+    def segment(self, what, camera):
+        self.asked.append(f"{what} {camera}")
+        missing = SimpleNamespace(
+            found=False, reason="nothing red", score=0.0, world_xyz=None, top_z=None, size=None
+        )
+        if self.hidden or (self.blind_front and camera == "front"):
+            return missing
+        at, size = (self.cube, [0.04, 0.04, 0.04]) if "cube" in what else (self.bowl, [0.14, 0.14, 0.05])
+        top = at[2] + 0.5 * size[2]
+        return SimpleNamespace(
+            found=True,
+            reason="",
+            score=0.9,
+            world_xyz=at.copy(),
+            top_z=top,
+            size=np.array(size),
+            yaw=0.1,
+            grasp_width=0.04,
+        )
+
+
+@pytest.fixture
+def table_top():
+    """The class."""
+    return TableTop
 
 
 @dataclass

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from pyrua_ros.planner.conversation import Conversation, Exchange
 from pyrua_ros.planner.models.builtin import BuiltinModel, Goal, cell, decide, last_report, understand
 from pyrua_ros.planner.parse import Cell, check_cell
 
@@ -63,86 +63,18 @@ def test_the_last_report_is_read_from_the_feedback():
     assert last_report("Traceback") is None
 
 
-class TableTop:
-    """A `robo` that knows one cube and one bowl; `slips` grasps fail before one holds."""
-
-    def __init__(
-        self, slips: int = 0, lost: int = 0, blind_front: bool = False, hidden: bool = False
-    ) -> None:
-        self.cube = np.array([0.5, -0.1, 0.02])
-        self.bowl = np.array([0.45, 0.15, 0.025])
-        self.slips, self.lost, self.blind_front, self.hidden = slips, lost, blind_front, hidden
-        self.eef = np.array([0.3, 0.0, 0.5])
-        self.width, self.held = 0.08, False
-        self.asked: list[str] = []
-        self.shown: list[str] = []
-
-    def _move(self, xyz) -> SimpleNamespace:
-        self.eef = np.asarray(xyz, float)
-        if self.held and self.eef[2] > 0.16 and self.lost:
-            self.lost, self.held, self.width = self.lost - 1, False, 0.0
-        return SimpleNamespace(reached=True, reason="", status="done")
-
-    def move_to(self, xyz, yaw=None, speed=0.5, straight=False):
-        return self._move(xyz)
-
-    def move_by(self, dxyz, speed=0.5):
-        return self._move(self.eef + dxyz)
-
-    def home(self):
-        return self._move([0.3, 0.0, 0.5])
-
-    def open(self):
-        if self.held:
-            self.cube = np.array([self.eef[0], self.eef[1], 0.03])
-        self.held, self.width = False, 0.08
-
-    def grasp(self, width, force):
-        near = np.linalg.norm(self.eef - self.cube) < 0.02
-        if near and self.slips:
-            self.slips, near = self.slips - 1, False
-        self.held, self.width = near, 0.04 if near else 0.0
-        return SimpleNamespace(holding=near, width=self.width, reason="")
-
-    def state(self):
-        return SimpleNamespace(gripper_width=self.width)
-
-    def show(self, camera, label=""):
-        self.shown.append(label)
-
-    def segment(self, what, camera):
-        self.asked.append(f"{what} {camera}")
-        missing = SimpleNamespace(
-            found=False, reason="nothing red", score=0.0, world_xyz=None, top_z=None, size=None
-        )
-        if self.hidden or (self.blind_front and camera == "front"):
-            return missing
-        at, size = (self.cube, [0.04, 0.04, 0.04]) if "cube" in what else (self.bowl, [0.14, 0.14, 0.05])
-        top = at[2] + 0.5 * size[2]
-        return SimpleNamespace(
-            found=True,
-            reason="",
-            score=0.9,
-            world_xyz=at.copy(),
-            top_z=top,
-            size=np.array(size),
-            yaw=0.1,
-            grasp_width=0.04,
-        )
-
-
 @pytest.fixture
 def table(episode, plain_executor):
     """Run an instruction on a table top: `table(task, robo)`."""
 
-    def run(task: str, robo: TableTop):
+    def run(task: str, robo):
         return episode(BuiltinModel(task), task=task, executor=plain_executor(robo=robo, np=np))
 
     return run
 
 
-def test_it_looks_grasps_places_and_checks(table):
-    robo = TableTop()
+def test_it_looks_grasps_places_and_checks(table, table_top):
+    robo = table_top()
     run = table("put the red cube in the bowl", robo)
     assert run.outcome.status == "done"
     assert run.outcome.summary == "the red cube is in the bowl, 0 mm from its middle"
@@ -151,47 +83,47 @@ def test_it_looks_grasps_places_and_checks(table):
     assert robo.shown == ["before", "after the attempt"]
 
 
-def test_it_tries_again_when_the_fingers_closed_on_nothing(table):
-    run = table("put the red cube in the bowl", TableTop(slips=2))
+def test_it_tries_again_when_the_fingers_closed_on_nothing(table, table_top):
+    run = table("put the red cube in the bowl", table_top(slips=2))
     assert run.outcome.status == "done"
     assert sum("robo.grasp" in code for code in run.executor.cells) == 3
 
 
-def test_it_notices_that_the_thing_was_lost_on_the_way(table):
-    run = table("put the red cube in the bowl", TableTop(lost=1))
+def test_it_notices_that_the_thing_was_lost_on_the_way(table, table_top):
+    run = table("put the red cube in the bowl", table_top(lost=1))
     assert run.outcome.status == "done"
     assert sum("robo.grasp" in code for code in run.executor.cells) == 2
 
 
-def test_it_gives_up_after_three_attempts_and_says_why(table):
-    run = table("put the red cube in the bowl", TableTop(slips=99))
+def test_it_gives_up_after_three_attempts_and_says_why(table, table_top):
+    run = table("put the red cube in the bowl", table_top(slips=99))
     assert run.outcome.status == "failed"
     assert "after 3 attempts: the red cube was not in the fingers" in run.outcome.summary
 
 
-def test_it_looks_from_above_when_the_front_camera_sees_nothing(table):
-    robo = TableTop(blind_front=True)
+def test_it_looks_from_above_when_the_front_camera_sees_nothing(table, table_top):
+    robo = table_top(blind_front=True)
     run = table("put the red cube in the bowl", robo)
     assert run.outcome.status == "done"
     assert robo.asked[:2] == ["red cube front", "red cube wrist"]
 
 
-def test_it_says_what_it_cannot_find(table):
-    run = table("put the red cube in the bowl", TableTop(hidden=True))
+def test_it_says_what_it_cannot_find(table, table_top):
+    run = table("put the red cube in the bowl", table_top(hidden=True))
     assert run.outcome.status == "failed"
     assert "I cannot find red cube: nothing red" in run.outcome.summary
 
 
-def test_picking_up_ends_with_the_thing_in_the_fingers(table):
-    robo = TableTop()
+def test_picking_up_ends_with_the_thing_in_the_fingers(table, table_top):
+    robo = table_top()
     run = table("pick up the red cube", robo)
     assert run.outcome.status == "done"
     assert robo.held
     assert "40 mm wide" in run.outcome.summary
 
 
-def test_a_cell_that_breaks_begins_a_new_attempt(episode, plain_executor):
-    robo = TableTop()
+def test_a_cell_that_breaks_begins_a_new_attempt(episode, plain_executor, table_top):
+    robo = table_top()
     calls = iter([RuntimeError("no frame")])
     segment = robo.segment
 
@@ -207,8 +139,6 @@ def test_a_cell_that_breaks_begins_a_new_attempt(episode, plain_executor):
 
 
 def test_decisions_follow_from_the_report_alone():
-    from pyrua_ros.planner.conversation import Conversation, Exchange
-
     conversation = Conversation("", "")
     goal = "put the red cube on the box"
     look = decide(goal, conversation).code

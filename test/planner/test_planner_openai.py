@@ -4,6 +4,7 @@ import dataclasses
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from pyrua_ros.evaluation.endpoint import Answer, Drop, Endpoint, Failure, cell, finish
@@ -12,8 +13,10 @@ from pyrua_ros.planner.conversation import ContextPolicy
 from pyrua_ros.planner.loop import Control, EpisodeRules
 from pyrua_ros.planner.models.base import ModelError
 from pyrua_ros.planner.models.openai_client import openai_model
-from pyrua_ros.planner.observer import Observer
+from pyrua_ros.planner.observer import Observer, Observers
+from pyrua_ros.planner.record import RunFolder
 from pyrua_ros.planner.settings import planner_settings
+from pyrua_ros.planner.terminal import Terminal
 
 APIS = ("responses", "chat")
 KEY = "sk-test-0123456789"
@@ -303,3 +306,26 @@ def test_auto_speaks_chat_with_other_servers(ask):
     _, server = ask("auto", [finish()])
     assert server.requests[0].api == "chat"
     assert server.requests[0].body["max_tokens"] > 0
+
+
+def test_the_run_folder_and_the_terminal_never_hold_the_key(ask, api, tmp_path):
+    lines: list[str] = []
+    recorded = RunFolder(tmp_path)
+    failure = Failure(400, f"you sent {KEY} and that is wrong")
+    observer = Observers(recorded, Terminal(lines.append))
+    ask(api, [Failure(500, f"{KEY} broke me"), cell("print(1)"), failure], observer=observer)
+    recorded.close()
+    written = "".join(path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file())
+    assert "*** broke me" in written
+    assert "you sent *** and that is wrong" in written
+    assert KEY not in written + "".join(lines)
+
+
+def test_without_a_script_the_server_answers_with_the_built_in_planner(ask, api, table_top, plain_executor):
+    robo = table_top()
+    task = "put the red cube in the bowl"
+    run, server = ask(api, None, task=task, executor=plain_executor(robo=robo, np=np))
+    assert run.outcome.status == "done"
+    assert run.outcome.summary == "the red cube is in the bowl, 0 mm from its middle"
+    assert run.outcome.cells == 4
+    assert len(server.requests) == 5
