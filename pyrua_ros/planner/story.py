@@ -64,7 +64,7 @@ class Story:
 
     path: Path
     result: dict[str, Any]
-    complete: bool  # result.json is there
+    complete: bool  # the planner lived to say how it ended
     steps: list[Step]
     joints: Joints | None
     started: dict[str, Any]
@@ -99,7 +99,7 @@ def read_run(run_dir: Path) -> Story:
     return Story(
         path=run_dir,
         result=result or {},
-        complete=result is not None,
+        complete=bool(result and result.get("status")),
         steps=reader.steps,
         joints=_joints(run_dir / "joint_states.csv"),
         started=reader.started,

@@ -32,7 +32,7 @@ from pyrua_ros.wire.gate import GateState
 #: A cold disk and a busy machine included.
 KERNEL_START_S = 60.0
 RESUME_HINT = (
-    "nothing moves until you resume: ./pyrua resume, or the service gate/resume; then give the task again"
+    "call the service gate/resume (it moves nothing), then give the task again"
 )
 
 

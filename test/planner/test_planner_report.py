@@ -151,6 +151,12 @@ def test_a_run_that_was_killed_says_so_and_shows_what_there_is(tmp_path):
     assert "put <it> away" in page.words
 
 
+def test_a_score_alone_is_no_result(tmp_path):
+    path = write_run(tmp_path / "run", result=False)
+    (path / "result.json").write_text('{"success": false}')
+    assert "Cut off" in page_of(path).words
+
+
 def test_only_cells_are_enough(tmp_path):
     path = write_run(tmp_path / "run", result=False, joints=False)
     for name in ("events.jsonl", "frames/001-1-front.jpg"):
