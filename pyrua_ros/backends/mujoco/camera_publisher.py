@@ -19,7 +19,7 @@ from pyrua_ros.backends.mujoco.simulation import Simulation
 from pyrua_ros.wire import names
 from pyrua_ros.wire.config import Camera
 
-_POLL_S = 0.02
+_POLL_S, _SHORTEST_S = 0.02, 0.001
 _REPEAT_S = 0.05
 # Reliable, so that both kinds of subscribers match; the newest frame replaces an unsent one.
 _IMAGES = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST)
@@ -112,13 +112,20 @@ class CameraPublisher:
             min((self._latest(stream) for stream in self._streams), default=float("inf"))
         )
         if not due:
-            self._stop.wait(_POLL_S if self._simulation.paced else 0.001)
+            self._stop.wait(self._pause(now))
         for stream in due:
             self._publish(stream, renderer)
             stream.advance(self._simulation.world.time)
 
+    def _pause(self, now: float) -> float:
+        """Wall seconds until the next frame may be due, or somebody may have come."""
+        if not self._simulation.paced:
+            return _SHORTEST_S
+        next_due = min((stream.due for stream in self._streams), default=float("inf"))
+        return float(np.clip((next_due - now) / self._simulation.rtf, _SHORTEST_S, _POLL_S))
+
     def _latest(self, stream: _Stream) -> float:
-        """Simulation time that may not pass before the next frame is out: a machine too slow gets slow time."""
+        """Say which simulation time may not pass before the next frame is out: a slow machine gets slow time."""
         return stream.due + (1.0 / stream.camera.rate_hz if self._simulation.paced else 0.0)
 
     def _publish(self, stream: _Stream, renderer: CameraRenderer) -> None:

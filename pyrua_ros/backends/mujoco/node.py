@@ -145,8 +145,8 @@ class MujocoNode(Node):
         with self.simulation.lock:
             moving = self.world.arm.moving
             self.world.arm.hold(self.world.time)
-        doing = "braking to a hold" if moving else "holding"
-        self.get_logger().warning(f"a command publisher of {topic} is gone or frozen: {doing}")
+        if moving:
+            self.get_logger().warning(f"a publisher of {topic} is gone or frozen: braking to a hold")
 
     def _look_for_gate(self) -> None:
         for guard in self._gate_only.values():
