@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
@@ -21,6 +21,7 @@ from std_srvs.srv import Trigger
 from pyrua_ros.planner.models.factory import check_planner
 from pyrua_ros.planner.parameters import read_parameters
 from pyrua_ros.planner.settings import planner_settings
+from pyrua_ros.planner.spinning import RoundExecutor
 from pyrua_ros.planner.task_run import TaskRun, describe_stop
 from pyrua_ros.planner.topics import Topics
 from pyrua_ros.planner.watch import Watch
@@ -32,6 +33,8 @@ from pyrua_ros.wire.gate import GateState
 
 #: After a signal the episode may take this long to hold, stop the kernel and write its result.
 ENDING_S = 7.0
+#: How often the node looks at its topics.
+ROUND_S = 0.03
 
 
 def say(line: str) -> None:
@@ -146,12 +149,12 @@ class PlannerNode(Node):
 
 def _spin(node: PlannerNode, signals: list[int]) -> int:
     """Spin until a signal, or until the task is done if that was asked for; returns the exit code."""
-    executor = SingleThreadedExecutor()
+    executor = RoundExecutor()
     executor.add_node(node)
     deadline = float("inf")
     while time.monotonic() < deadline:
         try:
-            executor.spin_once(timeout_sec=0.1)
+            executor.spin_round(ROUND_S)
         except ExternalShutdownException:
             return 0
         except Exception as error:  # noqa: BLE001  a callback's exception must not end the node

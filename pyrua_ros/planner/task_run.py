@@ -31,9 +31,7 @@ from pyrua_ros.wire.gate import GateState
 
 #: A cold disk and a busy machine included.
 KERNEL_START_S = 60.0
-RESUME_HINT = (
-    "call the service gate/resume (it moves nothing), then give the task again"
-)
+RESUME_HINT = "call the service gate/resume (it moves nothing), then give the task again"
 
 
 class Robot(Protocol):
