@@ -73,6 +73,7 @@ def _print_rows(rows: list[tuple[str, str]]) -> None:
 
 @app.command(
     help="Do the scene's task in simulation with the offline planner, and say how it went.",
+    short_help="Do a task in simulation, offline, and say how it went.",
     epilog=_arguments_help(),
 )
 def demo(words: Words = None) -> None:  # noqa: D103
@@ -84,7 +85,9 @@ def demo(words: Words = None) -> None:  # noqa: D103
 
 
 @app.command(
-    help="Run robot and gate, and a planner when there is a task, until Ctrl-C.", epilog=_arguments_help()
+    help="Run robot and gate, and a planner when there is a task, until Ctrl-C.",
+    short_help="Run robot, gate and planner until Ctrl-C.",
+    epilog=_arguments_help(),
 )
 def up(words: Words = None) -> None:  # noqa: D103
     from pyrua_ros.running import running
@@ -127,7 +130,8 @@ def _print_next_steps(run: Run) -> None:
 
 
 @app.command(
-    help="Stop every robot that runs here: its gate brakes and stays stopped. Exit code 1 when none runs."
+    help="Stop every robot that runs here: its gate brakes and stays stopped. Exit code 1 when none runs.",
+    short_help="Stop every robot that runs here, now.",
 )
 def stop() -> None:  # noqa: D103
     from pyrua_ros import domain
@@ -148,7 +152,8 @@ def stop() -> None:  # noqa: D103
 
 
 @app.command(
-    help="Look for what this machine lacks, and say what to install. Exit code 1 when something must be."
+    help="Look for what this machine lacks, and say what to install. Exit code 1 when something must be.",
+    short_help="Look for what this machine lacks.",
 )
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:  # noqa: D103
     from pyrua_ros import doctor as checks
@@ -204,7 +209,7 @@ def main() -> None:
     from pyrua_ros.domain import DomainError
 
     try:
-        app()
+        app(prog_name="pyrua")
     except (UsageError, DomainError) as error:
         _fail(str(error))
     except Exception as error:

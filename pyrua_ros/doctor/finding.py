@@ -43,7 +43,7 @@ def try_python(
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return False, f"no answer within {timeout_s:.0f} s"
+        return False, f"no answer within {timeout_s:g} s"
     lines = (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip().splitlines()
     ending = lines[-1] if lines else ""
     if done.returncode < 0:

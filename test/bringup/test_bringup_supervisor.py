@@ -154,7 +154,9 @@ def test_output_is_kept_per_process_and_told_with_its_name(folders: tuple[Path, 
         number = running._runtime.domain
         until(lambda: len(told) >= 4, "output")
     assert ("gate", f"gate key=None domain={number}") in told
-    assert (run_dir / "log" / "gate.log").read_text().splitlines()[0].endswith(f" gate key=None domain={number}")
+    assert (
+        (run_dir / "log" / "gate.log").read_text().splitlines()[0].endswith(f" gate key=None domain={number}")
+    )
 
 
 def test_the_api_key_reaches_the_planner_alone(
@@ -202,7 +204,7 @@ def test_a_missing_program_is_one_line_and_nothing_stays(folders: tuple[Path, Pa
     ],
 )
 def test_parameters_keep_their_type_on_the_command_line(value: object, word: str) -> None:
-    assert supervisor.param_words({"p": value}) [2:] == ["-p", word]  # type: ignore[dict-item]
+    assert supervisor.param_words({"p": value})[2:] == ["-p", word]  # type: ignore[dict-item]
 
 
 @pytest.fixture
