@@ -20,7 +20,7 @@ CONTROL_PERIOD = 0.002
 SUBSTEPS = 2
 _FLOOR_Z = -0.75  # m
 _PEDESTAL_X = -0.3  # m, the table top reaches this far behind the robot's base
-_WHITE, _BLUE_GREY, _WOOD = [0.92, 0.92, 0.9, 1], [0.36, 0.42, 0.48, 1], [0.62, 0.54, 0.44, 1]
+_WHITE, _GREY, _WOOD = [0.92, 0.92, 0.9, 1], [0.45, 0.46, 0.47, 1], [0.62, 0.54, 0.44, 1]
 
 # Stiffness and damping of the hand's drive along half the opening width, N/m and N s/m.
 HAND_KP, HAND_KV = 20000.0, 200.0
@@ -138,10 +138,11 @@ def _surroundings(spec: mujoco.MjSpec, profile: RobotProfile) -> None:
         light.castshadow = False
     world.add_geom(
         name="floor",
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=[0, 0, 0.1],
-        pos=[0, 0, _FLOOR_Z],
-        rgba=_BLUE_GREY,
+        # A box, because an endless plane is drawn as thousands of triangles.
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        size=[4.0, 4.0, 0.05],
+        pos=[0, 0, _FLOOR_Z - 0.05],
+        rgba=_GREY,
     )
     if profile.table is None:
         return

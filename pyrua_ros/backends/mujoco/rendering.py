@@ -81,9 +81,9 @@ class CameraRenderer:
         """Depth along the optical axis from the reversed depth buffer (1 at the near plane, 0 at the far one)."""
         extent = self._model.stat.extent
         near, far = self._model.vis.map.znear * extent, self._model.vis.map.zfar * extent
-        depth: NDArray[np.float32] = np.float32(near * far) / (
-            np.float32(near) + buffer * np.float32(far - near)
-        )
+        depth: NDArray[np.float32] = buffer * np.float32(far - near)
+        depth += np.float32(near)
+        np.divide(np.float32(near * far), depth, out=depth)
         depth[(depth < camera.min_depth_m) | (depth > camera.max_depth_m)] = np.nan
         return depth
 
