@@ -80,6 +80,20 @@ class Checkout:
         return child.returncode, out, errors
 
 
+TOOLS = (
+    "bash",
+    "env",
+    "readlink",
+    "dirname",
+    "cat",
+    "cut",
+    "sha256sum",
+    "flock",
+    "sleep",
+    "grep",
+    "sed",
+    "rm",
+)
 SET_UP = ["venv", "pip", "pip --no-deps"]
 
 
@@ -161,24 +175,13 @@ def test_a_failed_installation_shows_why_and_runs_nothing(checkout: Checkout) ->
     assert "ERROR: no route to host" in errors
     assert "is the network reachable?" in errors
     assert checkout.run("demo")[:2] == (0, "ran: <demo>\n")
+    assert checkout.told == ["venv", "pip", "pip", "pip --no-deps"]
 
 
 def test_without_a_python_it_says_what_to_install(checkout: Checkout, tmp_path: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
-    for name in (
-        "bash",
-        "env",
-        "readlink",
-        "dirname",
-        "cat",
-        "sha256sum",
-        "cut",
-        "flock",
-        "sleep",
-        "grep",
-        "rm",
-    ):
+    for name in (*TOOLS, "mkdir", "touch", "tail"):
         path = shutil.which(name)
         if path is not None:
             (tools / name).symlink_to(path)
