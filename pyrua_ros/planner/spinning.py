@@ -6,7 +6,6 @@ import time
 
 from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
 
-
 #: A flood of messages must not keep a round from ending.
 _MOST_PER_ROUND = 500
 

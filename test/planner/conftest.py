@@ -73,11 +73,12 @@ class TableTop:
     """A `robo` that knows one cube and one bowl; `slips` grasps fail before one holds."""
 
     def __init__(
-        self, slips: int = 0, lost: int = 0, blind_front: bool = False, hidden: bool = False
+        self, slips: int = 0, lost: int = 0, blind_front: bool = False, hidden: bool = False, blocked: int = 0
     ) -> None:
         self.cube = np.array([0.5, -0.1, 0.02])
         self.bowl = np.array([0.45, 0.15, 0.025])
         self.slips, self.lost, self.blind_front, self.hidden = slips, lost, blind_front, hidden
+        self.blocked = blocked
         self.eef = np.array([0.3, 0.0, 0.5])
         self.width, self.held = 0.08, False
         self.asked: list[str] = []
@@ -90,6 +91,9 @@ class TableTop:
         return SimpleNamespace(reached=True, reason="", status="done")
 
     def move_to(self, xyz, yaw=None, speed=0.5, straight=False):
+        if self.held and self.blocked:
+            self.blocked -= 1
+            return SimpleNamespace(reached=False, reason="the way is blocked", status="no_plan")
         return self._move(xyz)
 
     def move_by(self, dxyz, speed=0.5):

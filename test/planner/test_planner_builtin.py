@@ -95,6 +95,25 @@ def test_it_notices_that_the_thing_was_lost_on_the_way(table, table_top):
     assert sum("robo.grasp" in code for code in run.executor.cells) == 2
 
 
+def test_it_keeps_hold_and_tries_the_way_again_when_it_is_blocked(table, table_top):
+    run = table("put the red cube in the bowl", table_top(blocked=2))
+    assert run.outcome.status == "done"
+    assert sum("robo.grasp" in code for code in run.executor.cells) == 1
+
+
+def test_it_puts_the_thing_back_before_it_begins_again(table, table_top):
+    run = table("put the red cube in the bowl", table_top(blocked=3))
+    assert run.outcome.status == "done"
+    assert sum("robo.grasp" in code for code in run.executor.cells) == 2
+    assert "putting it back" in run.executor.cells[5]
+
+
+def test_a_thing_of_the_right_colour_alone_is_not_taken_for_it(table, table_top):
+    robo = table_top(hidden=True)
+    table("put the red mug in the bowl", robo)
+    assert not [words for words in robo.asked if "object" in words]
+
+
 def test_it_gives_up_after_three_attempts_and_says_why(table, table_top):
     run = table("put the red cube in the bowl", table_top(slips=99))
     assert run.outcome.status == "failed"

@@ -6,6 +6,7 @@ line alone. No ground truth, no network.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -99,27 +100,31 @@ def _phrase(words: str) -> str | None:
 _LOOK = '''\
 import json
 
+def seen_by(camera, what):
+    """The full words; colour alone only for what was recognised before and may be half hidden now."""
+    seen = robo.segment(what, camera=camera)
+    if not seen.found and " " in what and "low" in globals():
+        seen = robo.segment(what.rsplit(" ", 1)[0] + " object", camera=camera)
+    print(camera, "sees", what, seen)
+    return seen
+
 def find(what):
     """From the front; when in doubt, from above with the wrist camera."""
-    seen = robo.segment(what, camera="front")
-    print("front sees", what, seen)
-    if not (seen.found and seen.score >= 0.4):
-        for x, y in [(0.45, 0.0), (0.45, 0.2), (0.45, -0.2)]:
-            if not robo.move_to([x - 0.07, y, 0.45]).reached:
-                continue
-            above = robo.segment(what, camera="wrist")
-            print("wrist sees", what, above)
+    seen = seen_by("front", what)
+    if seen.found and seen.score >= 0.4:
+        return seen
+    for x, y in [(0.45, 0.0), (0.45, 0.2), (0.45, -0.2)]:
+        if robo.move_to([x - 0.07, y, 0.45]).reached:
+            above = seen_by("wrist", what)
             if above.found and above.score > seen.score:
-                seen = above
-                break
+                return above
     return seen
 
 def look_from_above(what, seen):
     """The wrist camera sits 7 cm ahead of the fingers; one close look straight down."""
     x, y = seen.world_xyz[:2]
     if robo.move_to([max(x - 0.07, 0.25), y, min(seen.top_z + 0.28, 0.5)]).reached:
-        above = robo.segment(what, camera="wrist")
-        print("from above", what, above)
+        above = seen_by("wrist", what)
         if above.found and above.score >= 0.4:
             return above
     return seen
@@ -127,11 +132,17 @@ def look_from_above(what, seen):
 def report(stage, **facts):
     print(json.dumps({"stage": stage, **facts}))
 
-robo.open()
+{empty}robo.open()
 robo.home()
 {show}thing = find({thing!r})
 missing = [] if thing.found else [{thing!r} + ": " + thing.reason]
 '''
+
+_PUT_BACK = """\
+if 0.004 < robo.state().gripper_width < 0.075 and "low" in globals():
+    print("still holding it: putting it back", robo.move_to([x, y, low + 0.12], yaw=thing.yaw))
+    print(robo.move_to([x, y, low + 0.005], yaw=thing.yaw, speed=0.25, straight=True))
+"""
 
 _LOOK_TARGET = """\
 target = find({target!r})
@@ -154,42 +165,41 @@ _GRASP = """\
 x, y = thing.world_xyz[:2]
 low = max(thing.top_z - max(0.5 * thing.size[2], 0.015), 0.012)
 over = robo.move_to([x, y, low + 0.12], yaw=thing.yaw)
-down = robo.move_to([x, y, low], yaw=thing.yaw, speed=0.25, straight=True)
+down = robo.move_to([x, y, low], yaw=thing.yaw, speed=0.25, straight=True) if over.reached else over
 print(down)
 grip = robo.grasp(width=thing.grasp_width, force=30) if down.reached else None
 print(grip)
 up = robo.move_by([0, 0, 0.15])
 width = robo.state().gripper_width
 holding = bool(grip and grip.holding) and width > 0.5 * thing.grasp_width
-report("grasp", holding=holding, reached=down.reached, width=round(width, 4), reason=down.reason or (grip.reason if grip else ""))
+reason = down.reason or (grip.reason if grip else "")
+report("grasp", holding=holding, width=round(width, 4), reason=reason)
 """
 
 _PLACE_CELL = """\
 tx, ty = target.world_xyz[:2]
 drop_z = target.top_z + low + {gap}
 over = robo.move_to([tx, ty, drop_z + 0.10], yaw=thing.yaw, speed=0.4)
-print(over)
 width = robo.state().gripper_width
 still = width > 0.5 * thing.grasp_width
+down = over
 if still and over.reached:
     down = robo.move_to([tx, ty, drop_z], yaw=thing.yaw, speed=0.25, straight=True)
-    print(down)
-    robo.open()
+print(over, down)
+if still and down.reached:
+    print(robo.open())
     robo.move_by([0, 0, 0.12])
-report("place", over=over.reached, still_held=still, reason=over.reason)
+report("place", placed=still and down.reached, still_held=still, reason=down.reason)
 """
 
 _CHECK = """\
 robo.move_to([max(tx - 0.07, 0.25), ty, min(target.top_z + 0.28, 0.5)])
-now = robo.segment({thing!r}, camera="wrist")
-print("after:", now)
+now = seen_by("wrist", {thing!r})
+robo.home()
 if not (now.found and now.score >= 0.4):
-    robo.home()
-    now = robo.segment({thing!r}, camera="front")
-    print("from the front:", now)
+    now = seen_by("front", {thing!r})
 away = float(np.hypot(now.world_xyz[0] - tx, now.world_xyz[1] - ty)) if now.found else None
 there = away is not None and away < 0.5 * max(float(max(target.size[:2])), 0.04){height}
-robo.home()
 robo.show("front", label="after the attempt")
 report("check", seen=now.found, there=bool(there), away_m=None if away is None else round(away, 3))
 """
@@ -204,7 +214,9 @@ def cell(stage: str, goal: Goal, first: bool = True) -> str:
         show = 'robo.show("front", label="before")\n' if first else ""
         return "".join(
             (
-                _LOOK.replace("{show}", show).replace("{thing!r}", repr(goal.thing)),
+                _LOOK.replace("{empty}", "" if first else _PUT_BACK)
+                .replace("{show}", show)
+                .replace("{thing!r}", repr(goal.thing)),
                 _LOOK_TARGET.format(**words) + _AIM_TARGET.format(**words) if goal.target else "",
                 _LOOK_END.format(**words),
             )
@@ -255,10 +267,13 @@ def decide(task: str, conversation: Conversation) -> Action:
             return Finish("done", f"the {goal.thing} is in the fingers, {report['width'] * 1000:.0f} mm wide")
         return Cell(cell("place", goal))
     if stage == "place":
-        if not (report["over"] and report["still_held"]):
-            why = report["reason"] if report["still_held"] else f"the {goal.thing} was lost on the way"
-            return _again(goal, looks, why)
-        return Cell(cell("check", goal))
+        if report["placed"]:
+            return Cell(cell("check", goal))
+        if not report["still_held"]:
+            return _again(goal, looks, f"the {goal.thing} was lost on the way")
+        if _repeats(conversation) < ATTEMPTS:
+            return Cell(cell("place", goal))
+        return _again(goal, looks, f"the way to the {goal.target} failed: {report['reason']}")
     where = f"{goal.relation} the {goal.target}"
     if report["there"]:
         return Finish(
@@ -271,6 +286,12 @@ def decide(task: str, conversation: Conversation) -> Action:
         looks,
         f"the {goal.thing} ended {report['away_m'] * 1000:.0f} mm from the middle of the {goal.target}",
     )
+
+
+def _repeats(conversation: Conversation) -> int:
+    """How often in a row the last cell was sent."""
+    last = conversation.exchanges[-1].code
+    return sum(1 for _ in itertools.takewhile(lambda e: e.code == last, reversed(conversation.exchanges)))
 
 
 def _again(goal: Goal, looks: int, why: str) -> Action:
