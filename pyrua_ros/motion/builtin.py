@@ -25,6 +25,7 @@ CHECK_STEP_RAD = 0.02
 _CANDIDATES = 8
 _CANDIDATE_ATTEMPTS = 40
 _ALREADY_TOUCHING_M = 0.001
+_WORKSPACE_SLACK_M = 0.0005
 
 
 class BuiltinPlanner:
@@ -95,16 +96,35 @@ class BuiltinPlanner:
         """Return the first free straight joint segment from `start` to one of `ends`, else why the first is not."""
         failures = []
         for end in ends:
-            contact = self._checker.check_path(end[None], tolerated=touching)
-            if contact is not None:
-                failures.append(PlanFailure(f"no path: the goal collides: {contact}", "goal"))
-                continue
-            dense = fill([start, end], CHECK_STEP_RAD)
-            contact = self._checker.check_path(dense, tolerated=touching)
-            if contact is None:
+            failure = self._obstacle(fill([start, end], CHECK_STEP_RAD), touching)
+            if failure is None:
                 return np.array([start, end])
-            failures.append(_collision("straight joint path", contact, len(dense)))
+            failures.append(failure)
         return failures[0]
+
+    def _obstacle(self, path: FloatArray, touching: Mapping[tuple[str, str], float]) -> PlanFailure | None:
+        contact = self._checker.check_path(path[-1:], tolerated=touching)
+        if contact is not None:
+            return PlanFailure(f"no path: the goal collides: {contact}", "goal")
+        outside = self._outside(path)
+        if outside is not None:
+            return PlanFailure(f"no path: on the straight joint path {outside}", "path")
+        contact = self._checker.check_path(path, tolerated=touching)
+        return None if contact is None else _collision("straight joint path", contact, len(path))
+
+    def _outside(self, path: FloatArray) -> str | None:
+        """Say where the end effector leaves the workspace; one that starts outside may only come back."""
+        box = self._profile.workspace
+        positions = np.array([self._model.fk(q)[0] for q in path])
+        beyond = np.maximum(box.lower - positions, positions - box.upper)
+        worst = beyond.max(axis=1)
+        index = int(worst.argmax())
+        if worst[index] <= max(_WORKSPACE_SLACK_M, worst[0] + _WORKSPACE_SLACK_M):
+            return None
+        axis = int(beyond[index].argmax())
+        value = positions[index, axis]
+        limit = box.upper[axis] if value > box.upper[axis] else box.lower[axis]
+        return f"the end effector would leave the workspace: {'xyz'[axis]} = {value:.3f} m, limit {limit:g} m"
 
     def _inside_table(self, goal: PoseGoal) -> PlanFailure | None:
         table = self._profile.table

@@ -22,11 +22,14 @@ FloatArray = NDArray[np.float64]
 MAX_POINTS = 200
 
 _STANDING_RAD = 1e-7  # a path shorter than this is no motion
-_STANDING_S = 0.02
+_SHORTEST_S = 0.05  # of a motion
 _SPACING_S = 0.05  # between points where nothing happens
+_CLOSEST_S = 0.002  # between any two points
 _SMOOTHING_S = 0.04  # half-width of the jerk filter
 _GRID = 120  # of TOPP-RA along the path
 _SAFETY = 0.995  # share of the limits that is used, against peaks between samples and rounding on the wire
+
+_OVERSTRETCH = 1.002  # so that what was stretched fits for certain
 
 logging.getLogger("toppra").setLevel(logging.ERROR)
 
@@ -75,7 +78,7 @@ def time_path(waypoints: ArrayLike, profile: RobotProfile, speed: float = 1.0) -
 
 def _stand(names: tuple[str, ...], q: FloatArray) -> Trajectory:
     zero = np.zeros((2, len(q)))
-    return Trajectory(names, np.array([0.0, _STANDING_S]), np.vstack([q, q]), zero, zero.copy())
+    return Trajectory(names, np.array([0.0, _SHORTEST_S]), np.vstack([q, q]), zero, zero.copy())
 
 
 def _time_line(start: FloatArray, end: FloatArray, names: tuple[str, ...], limits: JointLimits) -> Trajectory:
@@ -87,21 +90,31 @@ def _time_line(start: FloatArray, end: FloatArray, names: tuple[str, ...], limit
     parameters.current_position, parameters.target_position = [0.0], [length]
     parameters.max_velocity = [float((np.array(limits.velocity) / share).min())]
     parameters.max_acceleration = [float((np.array(limits.acceleration) / share).min())]
-    parameters.max_jerk = [float((np.array(limits.jerk) / share).min())]
+    gentle = length / (2 * (_SHORTEST_S / 4) ** 3)  # four equal phases of this jerk take _SHORTEST_S
+    parameters.max_jerk = [min(gentle, float((np.array(limits.jerk) / share).min()))]
     profile = ruckig.Trajectory(1)
     result = ruckig.Ruckig(1).calculate(parameters, profile)
     if result not in (ruckig.Result.Working, ruckig.Result.Finished):
         raise TimingError(f"no profile for a line of {length:.6f} rad: {result}")
-    phases = np.cumsum(profile.profiles[0][0].t)
+    switches = np.cumsum(profile.profiles[0][0].t)
     spacing = max(_SPACING_S, profile.duration / (MAX_POINTS - 10))
     filled = np.linspace(0, profile.duration, max(2, int(np.ceil(profile.duration / spacing)) + 1))
-    times = np.unique(np.round(np.concatenate([phases, filled]), 9))
-    times = times[np.concatenate([[True], np.diff(times) > 1e-6])]
+    times = np.round(_merge(filled[[0, -1]], switches, filled), 9)
     samples = np.array([[row[0] for row in profile.at_time(t)[:3]] for t in times])
     samples[0], samples[-1] = (0.0, 0.0, 0.0), (length, 0.0, 0.0)
     positions = start + samples[:, :1] * direction
     positions[-1] = end
-    return Trajectory(names, times, positions, samples[:, 1:2] * direction, samples[:, 2:] * direction)
+    line = Trajectory(names, times, positions, samples[:, 1:2] * direction, samples[:, 2:] * direction)
+    return fit(line, limits, stretch_velocity=False)
+
+
+def _merge(*wanted: FloatArray) -> FloatArray:
+    """All of `wanted`, sorted, without those that come too close to one from an earlier group."""
+    kept: list[float] = []
+    for t in np.concatenate(wanted).tolist():
+        if all(abs(t - other) >= _CLOSEST_S for other in kept):
+            kept.append(t)
+    return np.array(sorted(kept))
 
 
 def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits) -> Trajectory:
@@ -175,11 +188,18 @@ def _smooth(progress: PPoly, width: float, times: FloatArray) -> tuple[FloatArra
     return second_difference(once.antiderivative()), second_difference(once), second_difference(padded)
 
 
-def fit(trajectory: Trajectory, limits: JointLimits) -> Trajectory:
-    """Stretch time evenly so that velocity, acceleration and jerk are within `limits` everywhere."""
-    stretch = usage(evaluate(trajectory), limits).stretch
+def fit(trajectory: Trajectory, limits: JointLimits, *, stretch_velocity: bool = True) -> Trajectory:
+    """Stretch time evenly so that velocity, acceleration and jerk are within `limits` everywhere.
+
+    Parameters
+    ----------
+    stretch_velocity : False leaves a velocity beyond its limit as it is.
+    """
+    used = usage(evaluate(trajectory), limits)
+    stretch = max(used.acceleration**0.5, used.jerk ** (1 / 3), used.velocity if stretch_velocity else 0.0)
     if stretch <= 1:
         return trajectory
+    stretch *= _OVERSTRETCH
     return Trajectory(
         trajectory.names,
         trajectory.times * stretch,

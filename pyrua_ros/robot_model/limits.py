@@ -84,11 +84,6 @@ class Usage:
     outside_rad: float  # how far a position leaves its limits; 0 = inside
     outside_joint: int
 
-    @property
-    def stretch(self) -> float:
-        """Factor by which time must be stretched so that velocity, acceleration and jerk fit."""
-        return float(max(self.velocity, self.acceleration**0.5, self.jerk ** (1 / 3)))
-
 
 def usage(motion: Motion, limits: JointLimits) -> Usage:
     """Compare `motion` with `limits`, position-dependent velocity limits included."""

@@ -1,0 +1,81 @@
+"""Straight lines are straight, and a line that would need another branch is refused."""
+
+import numpy as np
+import pytest
+
+from pyrua_ros.motion.builtin import BuiltinPlanner
+from pyrua_ros.motion.goals import PoseGoal
+from pyrua_ros.motion.planner import PlanFailure
+from pyrua_ros.motion.straight import JUMP_RAD, straight_line
+from pyrua_ros.robot_model.ik import solve_ik
+from pyrua_ros.robot_model.limits import evaluate, usage
+from pyrua_ros.robot_model.model import RobotModel
+from pyrua_ros.robot_model.profile import RobotProfile
+from pyrua_ros.robot_model.rotations import angle_between, down_quat, slerp
+from pyrua_ros.robot_model.trajectory import Trajectory
+
+ABOVE = np.array([0.5, 0.1, 0.3])
+
+
+@pytest.fixture(scope="module")
+def above(model: RobotModel, profile: RobotProfile) -> np.ndarray:
+    q = solve_ik(model, ABOVE, down_quat(), profile.arm.home).q
+    assert q is not None
+    return q
+
+
+@pytest.mark.parametrize(
+    "shift, turn", [([0, 0, -0.27], 0.0), ([0.1, -0.25, 0.1], 0.8), ([-0.1, 0.15, 0], -0.5), ([0, 0, 0], 1.0)]
+)
+def test_the_end_effector_stays_within_a_millimetre_of_the_line(
+    planner: BuiltinPlanner,
+    model: RobotModel,
+    profile: RobotProfile,
+    above: np.ndarray,
+    shift: list[float],
+    turn: float,
+) -> None:
+    end, quat = ABOVE + shift, down_quat(yaw=turn)
+    trajectory = planner.plan(PoseGoal(end, quat, straight=True), above)
+    assert isinstance(trajectory, Trajectory)
+    used = usage(evaluate(trajectory, per_segment=31), profile.arm.limits)
+    assert max(used.velocity, used.acceleration, used.jerk) <= 1.0
+    length = float(np.linalg.norm(shift))
+    for t in np.linspace(0, trajectory.duration, 60):
+        xyz, orientation = model.fk(trajectory.sample(t).position)
+        if length == 0:
+            assert np.linalg.norm(xyz - ABOVE) < 1e-3
+            continue
+        along = (xyz - ABOVE) @ np.array(shift) / length
+        assert np.linalg.norm(xyz - ABOVE - along * np.array(shift) / length) < 1e-3
+        assert angle_between(orientation, slerp(down_quat(), quat, along / length)) < 0.01
+    reached, orientation = model.fk(trajectory.end)
+    assert reached == pytest.approx(end, abs=1e-4)
+    assert angle_between(orientation, quat) < 1e-3
+
+
+def test_two_poses_on_different_branches_are_refused_before_anything_moves(
+    planner: BuiltinPlanner, model: RobotModel, above: np.ndarray
+) -> None:
+    # Each of the two poses can be reached, but the wrist must turn further than joint 7 goes.
+    there = PoseGoal(ABOVE, down_quat(yaw=3.0), straight=True)
+    assert solve_ik(model, there.xyz, there.quat, above).q is not None
+    turned = planner.plan(PoseGoal(ABOVE, down_quat(yaw=-1.5), straight=True), above)
+    assert isinstance(turned, Trajectory)
+    half = planner.plan(PoseGoal(ABOVE, down_quat(yaw=-3.0), straight=True), turned.end)
+    assert isinstance(half, PlanFailure)
+    assert half.detail == "branch"
+    assert half.reason.startswith("no straight path: after ")
+    assert "fr3_joint" in half.reason or "branch" in half.reason
+
+
+def test_a_step_that_jumps_names_the_joint(model: RobotModel, above: np.ndarray) -> None:
+    line = straight_line(model, above, ABOVE + [0, 0, -0.2], down_quat())
+    assert isinstance(line, np.ndarray)
+    assert np.abs(np.diff(line, axis=0)).max() <= JUMP_RAD
+
+
+def test_a_line_out_of_reach_says_how_far_it_gets(model: RobotModel, above: np.ndarray) -> None:
+    failure = straight_line(model, above, [1.2, 0.1, 0.3], down_quat())
+    assert isinstance(failure, PlanFailure)
+    assert "% of the 0.700 m line" in failure.reason
