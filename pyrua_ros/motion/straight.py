@@ -33,7 +33,9 @@ def straight_line(
     start_xyz, start_quat = model.fk(q)
     target = np.asarray(xyz, dtype=float)
     length = float(np.linalg.norm(target - start_xyz))
-    steps = max(1, int(np.ceil(max(length / STEP_M, angle_between(start_quat, quat) / STEP_RAD))))
+    turn = angle_between(start_quat, quat)
+    steps = max(1, int(np.ceil(max(length / STEP_M, turn / STEP_RAD))))
+    what = f"{length:.3f} m line" if length >= STEP_M else f"{turn:.2f} rad turn"
     rows, last = [q], np.zeros_like(q)
     for fraction in np.linspace(0, 1, steps + 1)[1:]:
         position = start_xyz + fraction * (target - start_xyz)
@@ -50,7 +52,7 @@ def straight_line(
         else:
             why = _obstacle(model, result.q)
         return PlanFailure(
-            f"no straight path: after {fraction * 100:.0f} % of the {length:.3f} m line {why}; "
+            f"no straight path: after {fraction * 100:.0f} % of the {what} {why}; "
             "go there without straight, or by another way",
             "branch",
         )

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Any
-
 import numpy as np
 import ruckig
-import toppra
-import toppra.algorithm
-import toppra.constraint
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline, PPoly
 
+from pyrua_ros.motion.topp import fastest_speed
 from pyrua_ros.robot_model.limits import evaluate, usage, velocity_bounds
 from pyrua_ros.robot_model.profile import JointLimits, RobotProfile
 from pyrua_ros.robot_model.trajectory import Trajectory
@@ -30,8 +25,6 @@ _GRID = 120  # of TOPP-RA along the path
 _SAFETY = 0.995  # share of the limits that is used, against peaks between samples and rounding on the wire
 
 _OVERSTRETCH = 1.002  # so that what was stretched fits for certain
-
-logging.getLogger("toppra").setLevel(logging.ERROR)
 
 
 class TimingError(Exception):
@@ -122,7 +115,7 @@ def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits)
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     arc = np.concatenate([[0.0], np.cumsum(steps)])
     path = CubicSpline(arc, points)
-    progress = _fastest(arc, points, path, limits)
+    progress = _fastest(float(arc[-1]), path, limits)
     duration = float(progress.x[-1])
     # Jerk after the filter is at most 2 · acceleration / width; the points must resolve the filter.
     sharpest = 2 * float((np.array(limits.acceleration) / np.array(limits.jerk)).max())
@@ -139,33 +132,20 @@ def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits)
     return fit(Trajectory(names, times - times[0], positions, velocities, accelerations), limits)
 
 
-def _fastest(arc: FloatArray, points: FloatArray, path: CubicSpline, limits: JointLimits) -> PPoly:
+def _fastest(length: float, path: CubicSpline, limits: JointLimits) -> PPoly:
     """Arc length over time, piecewise quadratic: the time-optimal run along the path without jerk limits."""
-    grid = np.linspace(0, arc[-1], _GRID + 1)
-    ranges = np.stack(velocity_bounds(limits, path(grid)), axis=-1)
-
-    def velocity_range(s: float) -> FloatArray:
-        nearest: FloatArray = ranges[round(s / arc[-1] * _GRID)]
-        return nearest
-
-    bound = np.array(limits.acceleration)
-    constraints = [
-        toppra.constraint.JointVelocityConstraintVarying(velocity_range),
-        toppra.constraint.JointAccelerationConstraint(np.stack([-bound, bound], axis=-1)),
-    ]
-    solver: Any = toppra.algorithm.TOPPRA(
-        constraints, toppra.SplineInterpolator(arc, points), gridpoints=grid, solver_wrapper="seidel"
+    grid = np.linspace(0, length, _GRID + 1)
+    tangent = path(grid, 1)
+    lowest, highest = velocity_bounds(limits, path(grid))
+    speed = fastest_speed(
+        grid, tangent, path(grid, 2), np.where(tangent < 0, -lowest, highest), np.array(limits.acceleration)
     )
-    _, rate, _ = solver.compute_parameterization(0, 0)
-    if rate is None or not np.isfinite(rate).all():
-        raise TimingError("no speed along the path keeps every joint within its limits")
-    rate = np.maximum(rate, 0.0)
-    between = rate[:-1] + rate[1:]
+    between = speed[:-1] + speed[1:]
     if (between <= 0).any():
-        raise TimingError("the path asks a joint to stand still on the way")
+        raise TimingError("the path leads where a joint may not move at all")
     step = 2 * np.diff(grid) / between
     times = np.concatenate([[0.0], np.cumsum(step)])
-    return PPoly(np.stack([np.diff(rate) / step / 2, rate[:-1], grid[:-1]]), times)
+    return PPoly(np.stack([np.diff(speed) / step / 2, speed[:-1], grid[:-1]]), times)
 
 
 def _smooth(progress: PPoly, width: float, times: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

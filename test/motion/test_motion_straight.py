@@ -1,12 +1,14 @@
 """Straight lines are straight, and a line that would need another branch is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
+from pyrua_ros.motion import straight
 from pyrua_ros.motion.builtin import BuiltinPlanner
 from pyrua_ros.motion.goals import PoseGoal
 from pyrua_ros.motion.planner import PlanFailure
-from pyrua_ros.motion.straight import JUMP_RAD, straight_line
 from pyrua_ros.robot_model.ik import solve_ik
 from pyrua_ros.robot_model.limits import evaluate, usage
 from pyrua_ros.robot_model.model import RobotModel
@@ -57,25 +59,37 @@ def test_the_end_effector_stays_within_a_millimetre_of_the_line(
 def test_two_poses_on_different_branches_are_refused_before_anything_moves(
     planner: BuiltinPlanner, model: RobotModel, above: np.ndarray
 ) -> None:
-    # Each of the two poses can be reached, but the wrist must turn further than joint 7 goes.
-    there = PoseGoal(ABOVE, down_quat(yaw=3.0), straight=True)
-    assert solve_ik(model, there.xyz, there.quat, above).q is not None
-    turned = planner.plan(PoseGoal(ABOVE, down_quat(yaw=-1.5), straight=True), above)
-    assert isinstance(turned, Trajectory)
-    half = planner.plan(PoseGoal(ABOVE, down_quat(yaw=-3.0), straight=True), turned.end)
-    assert isinstance(half, PlanFailure)
-    assert half.detail == "branch"
-    assert half.reason.startswith("no straight path: after ")
-    assert "fr3_joint" in half.reason or "branch" in half.reason
+    first = planner.plan(PoseGoal(ABOVE, down_quat(yaw=-1.5), straight=True), above)
+    assert isinstance(first, Trajectory)
+    # Reachable, but only with joint 7 turned the other way round.
+    there = PoseGoal(ABOVE, down_quat(yaw=-3.0), straight=True)
+    other_branch = solve_ik(model, there.xyz, there.quat, first.end).q
+    assert other_branch is not None
+    assert np.abs(other_branch - first.end).max() > 1.5
+    failure = planner.plan(there, first.end)
+    assert isinstance(failure, PlanFailure)
+    assert failure.detail == "branch"
+    assert re.search(r"no straight path: after \d+ % of the 1.50 rad turn fr3_joint\d", failure.reason)
 
 
-def test_a_step_that_jumps_names_the_joint(model: RobotModel, above: np.ndarray) -> None:
-    line = straight_line(model, above, ABOVE + [0, 0, -0.2], down_quat())
+def test_a_step_that_jumps_names_the_joint(
+    model: RobotModel, above: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(straight, "JUMP_RAD", 0.002)
+    failure = straight.straight_line(model, above, ABOVE + [0, 0, -0.2], down_quat())
+    assert isinstance(failure, PlanFailure)
+    assert failure.detail == "branch"
+    assert re.search(r"after 2 % of the 0.200 m line fr3_joint\d would jump by 0.0\d rad", failure.reason)
+
+
+def test_steps_are_short_and_stay_on_one_branch(model: RobotModel, above: np.ndarray) -> None:
+    line = straight.straight_line(model, above, ABOVE + [0, 0, -0.2], down_quat())
     assert isinstance(line, np.ndarray)
-    assert np.abs(np.diff(line, axis=0)).max() <= JUMP_RAD
+    assert len(line) == 0.2 / straight.STEP_M + 1
+    assert np.abs(np.diff(line, axis=0)).max() < 0.05
 
 
 def test_a_line_out_of_reach_says_how_far_it_gets(model: RobotModel, above: np.ndarray) -> None:
-    failure = straight_line(model, above, [1.2, 0.1, 0.3], down_quat())
+    failure = straight.straight_line(model, above, [1.2, 0.1, 0.3], down_quat())
     assert isinstance(failure, PlanFailure)
     assert "% of the 0.700 m line" in failure.reason
