@@ -24,7 +24,7 @@ _LARGEST_FRAMES = 24 * 2**20
 _LONGEST_OUTPUT = 20_000
 _CODE_STYLE = "friendly"
 
-_RESULT = re.compile(r"\b(?P<kind>Move|Grip)\((?P<flag>reached|width)=(?P<value>[^,]+),(?P<rest>[^\n]*)")
+_RESULT = re.compile(r"\b(?P<kind>Move|Grip)\((?P<flag>reached|width)=(?P<value>[^,]+),(?P<rest>[^)\n]*)")
 
 
 @dataclass(frozen=True)

@@ -194,5 +194,6 @@ def test_a_broken_sample_is_skipped(tmp_path):
 
 
 def test_motions_and_grips_are_tallied_from_what_the_cell_printed():
-    step = Step("cell", 0.0, text="Grip(width=0.0004, holding=False, stalled=True)")
-    assert tally(step) == [("open", "not holding, 0 mm")]
+    moves = "Move(reached=True, status='done') Move(reached=False, status='held', reason='x')"
+    step = Step("cell", 0.0, text=f"{moves}\nGrip(width=0.0004, holding=False, stalled=True)")
+    assert tally(step) == [("good", "reached"), ("bad", "not reached: held"), ("open", "not holding, 0 mm")]
