@@ -18,7 +18,12 @@ STEP_RAD = 0.03
 #: More joint motion than this within one step is a jump to another branch, not a line.
 JUMP_RAD = 0.25
 
+#: Lines keep this far from the limits, so that the curve between their points stays inside too.
+EDGE_RAD = 0.005
+
 _ITERATIONS = 12
+_RETREAT_WITHIN_RAD = 0.4
+_RETREAT_RAD = 0.02  # per step, at the limit
 
 
 def straight_line(
@@ -36,13 +41,12 @@ def straight_line(
     turn = angle_between(start_quat, quat)
     steps = max(1, int(np.ceil(max(length / STEP_M, turn / STEP_RAD))))
     what = f"{length:.3f} m line" if length >= STEP_M else f"{turn:.2f} rad turn"
-    rows, last = [q], np.zeros_like(q)
+    rows = [q]
     for fraction in np.linspace(0, 1, steps + 1)[1:]:
         position = start_xyz + fraction * (target - start_xyz)
         rotation = quat_to_matrix(slerp(start_quat, quat, float(fraction)))
-        result = descend(model, position, rotation, q + last, _ITERATIONS)
-        last = result.q - q
-        jump = np.abs(last)
+        result = descend(model, position, rotation, q + _retreat(model, q), _ITERATIONS, edge_rad=EDGE_RAD)
+        jump = np.abs(result.q - q)
         if result.converged and jump.max() <= JUMP_RAD:
             q = result.q
             rows.append(q)
@@ -59,10 +63,23 @@ def straight_line(
     return np.array(rows)
 
 
+def _retreat(model: RobotModel, q: FloatArray) -> FloatArray:
+    """Small joint motion that leaves the end effector where it is and joints near a limit further from it."""
+    lower, upper = model.profile.position_lower, model.profile.position_upper
+    near = np.clip((_RETREAT_WITHIN_RAD - np.minimum(q - lower, upper - q)) / _RETREAT_WITHIN_RAD, 0.0, 1.0)
+    if not near.any():
+        return np.zeros_like(q)
+    away = _RETREAT_RAD * near**2 * np.sign((lower + upper) / 2 - q)
+    _, _, jacobian = model.eef_and_jacobian(q)
+    seen = np.linalg.solve(jacobian @ jacobian.T + 1e-6 * np.eye(6), jacobian @ away)
+    retreat: FloatArray = away - jacobian.T @ seen
+    return retreat
+
+
 def _obstacle(model: RobotModel, q: FloatArray) -> str:
     lower, upper = model.profile.position_lower, model.profile.position_upper
     margin = np.minimum(q - lower, upper - q)
     joint = int(margin.argmin())
-    if margin[joint] < 1e-3:
+    if margin[joint] < EDGE_RAD + 1e-3:
         return f"{model.profile.arm.joints[joint]} reaches its limit"
     return "the arm cannot reach further on the same branch"

@@ -22,6 +22,7 @@ _SPACING_S = 0.05  # between points where nothing happens
 _CLOSEST_S = 0.002  # between any two points
 _SMOOTHING_S = 0.04  # half-width of the jerk filter
 _GRID = 120  # of TOPP-RA along the path
+_OUTSIDE_RAD = 1e-6
 _SAFETY = 0.995  # share of the limits that is used, against peaks between samples and rounding on the wire
 
 _OVERSTRETCH = 1.002  # so that what was stretched fits for certain
@@ -129,7 +130,14 @@ def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits)
     accelerations = bend * speed[:, None] ** 2 + tangent * acceleration[:, None]
     positions[0], positions[-1] = points[0], points[-1]
     velocities[[0, -1]] = accelerations[[0, -1]] = 0.0
-    return fit(Trajectory(names, times - times[0], positions, velocities, accelerations), limits)
+    curve = Trajectory(names, times - times[0], positions, velocities, accelerations)
+    used = usage(evaluate(curve), limits)
+    if used.outside_rad > _OUTSIDE_RAD:
+        name = names[used.outside_joint]
+        raise TimingError(
+            f"between its points the path leaves the limits of {name} by {used.outside_rad:.4f} rad"
+        )
+    return fit(curve, limits)
 
 
 def _fastest(length: float, path: CubicSpline, limits: JointLimits) -> PPoly:

@@ -50,15 +50,25 @@ class _Descent:
 
 
 def descend(
-    model: RobotModel, xyz: ArrayLike, rotation: FloatArray, start: ArrayLike, iterations: int = _ITERATIONS
+    model: RobotModel,
+    xyz: ArrayLike,
+    rotation: FloatArray,
+    start: ArrayLike,
+    iterations: int = _ITERATIONS,
+    *,
+    edge_rad: float = _EDGE_RAD,
 ) -> _Descent:
     """Follow the damped least-squares step from `start` to the pose (`xyz`, matrix `rotation`) within the limits.
 
     Each step solves ``(J Jᵀ + λ I) y = e``, ``dq = Jᵀ y`` over the joints that are not pressed against a
     limit; λ grows with the squared error (Sugihara 2011), so that the end converges quadratically.
+
+    Parameters
+    ----------
+    edge_rad : distance that is kept from the limits.
     """
-    lower = model.profile.position_lower + _EDGE_RAD
-    upper = model.profile.position_upper - _EDGE_RAD
+    lower = model.profile.position_lower + edge_rad
+    upper = model.profile.position_upper - edge_rad
     q = np.minimum(np.maximum(np.asarray(start, dtype=float), lower), upper)
     target = np.asarray(xyz, dtype=float)
     error = np.empty(6)

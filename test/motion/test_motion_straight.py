@@ -93,3 +93,29 @@ def test_a_line_out_of_reach_says_how_far_it_gets(model: RobotModel, above: np.n
     failure = straight.straight_line(model, above, [1.2, 0.1, 0.3], down_quat())
     assert isinstance(failure, PlanFailure)
     assert "% of the 0.700 m line" in failure.reason
+
+
+def test_lines_that_graze_a_joint_limit_stay_inside_between_their_points(
+    planner: BuiltinPlanner, profile: RobotProfile
+) -> None:
+    rng = np.random.default_rng(0)
+    q, grazed, drawn = np.array(profile.arm.home), 0, 0
+    for i in range(80):
+        goal = PoseGoal(
+            rng.uniform([0.3, -0.4, 0.02], [0.7, 0.4, 0.5]),
+            down_quat(rng.uniform(-1.5, 1.5)),
+            straight=bool(i % 2),
+        )
+        plan = planner.plan(goal, q)
+        if isinstance(plan, PlanFailure):
+            continue
+        motion = evaluate(plan, per_segment=31)
+        assert usage(motion, profile.arm.limits).outside_rad <= 1e-6
+        margin = np.minimum(
+            motion.position - profile.position_lower, profile.position_upper - motion.position
+        )
+        grazed += bool(goal.straight and margin.min() < 0.05)
+        drawn += goal.straight
+        q = plan.end
+    assert drawn > 30
+    assert grazed > 0
