@@ -38,7 +38,7 @@ class Janitor:
         )
 
     def watch(self, pid: int) -> None:
-        """Take process `pid`, which leads its group, into the list."""
+        """Take process `pid` into the list."""
         self._tell(str(pid))
 
     def dismiss(self) -> None:
@@ -68,10 +68,17 @@ def _await_ends(handles: dict[int, int], timeout_s: float) -> None:
             os.close(handles.pop(pid))
 
 
-def _signal_groups(pids: list[int], number: signal.Signals) -> None:
+def _signal(handles: dict[int, int], number: signal.Signals) -> None:
+    for handle in handles.values():
+        with contextlib.suppress(OSError):
+            signal.pidfd_send_signal(handle, number)
+
+
+def _kill_groups(pids: list[int]) -> None:
+    """Kill what processes that led a group left in it."""
     for pid in pids:
         with contextlib.suppress(OSError):
-            os.killpg(pid, number)
+            os.killpg(pid, signal.SIGKILL)
 
 
 def main() -> int:
@@ -89,9 +96,10 @@ def main() -> int:
         with contextlib.suppress(OSError):
             handles[pid] = os.pidfd_open(pid)
     _await_ends(handles, _QUIET_S)
-    _signal_groups(list(handles), signal.SIGTERM)
+    _signal(handles, signal.SIGTERM)
     _await_ends(handles, _TERM_S)
-    _signal_groups(pids, signal.SIGKILL)
+    _signal(handles, signal.SIGKILL)
+    _kill_groups(pids)
     _await_ends(handles, _KILL_S)
     remains.remove_run(folder, lock_file)
     time.sleep(remains.YOUNG_S)
