@@ -65,7 +65,7 @@ class Process:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     required: bool = True  # the whole graph stops when it ends
-    grace_s: float = 3.0  # from SIGINT to SIGTERM
+    grace_s: float = 3.0  # from SIGTERM to SIGKILL
     interactive: bool = False  # talks with the person at the terminal
     secrets: bool = False  # sees the API key
     control: bool = False  # gets `--control-fd`, over which the score is asked
@@ -89,7 +89,7 @@ def environment(runtime: Runtime) -> dict[str, str]:
         **({"ROS_LOCALHOST_ONLY": "1"} if os.environ.get("ROS_DISTRO") == "humble" else {}),
         "RMW_IMPLEMENTATION": "rmw_fastrtps_cpp",
         ("FASTRTPS_DEFAULT_PROFILES_FILE" if older else "FASTDDS_DEFAULT_PROFILES_FILE"): profile,
-        "MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl"),
+        "MUJOCO_GL": "disabled",  # kinematics everywhere; the simulator makes its own context to render
         "PYTHONUNBUFFERED": "1",
         "ROS_LOG_DIR": str(runtime.run_dir / "log"),
         "RCUTILS_CONSOLE_OUTPUT_FORMAT": os.environ.get(
@@ -118,7 +118,24 @@ def _wheel_libraries() -> dict[str, str]:
 
 
 def check(args: Arguments, ros_packages: frozenset[str]) -> None:
-    """Raise `UsageError` when this machine cannot run what was asked for."""
+    """Find what cannot work before anything is started.
+
+    Raises
+    ------
+    UsageError
+        This machine, or this backend, cannot do what was asked for.
+    ConfigError
+        A configuration file is broken.
+    """
+    from pyrua_ros.backends.mujoco import scenes
+    from pyrua_ros.robot_model import profile
+    from pyrua_ros.wire import config
+
+    config.cameras()
+    scenes.load(args.scene)
+    if profile.load(args.robot).mjcf is None:
+        able = [name for name in profile.robots() if profile.load(name).mjcf is not None]
+        raise UsageError(f"robot:={args.robot} has no simulator model; there are: {', '.join(able)}")
     if args.rviz and "rviz2" not in ros_packages:
         raise UsageError(
             "rviz:=true needs rviz2: source a ROS 2 install that has it (apt: ros-<distro>-rviz2)"

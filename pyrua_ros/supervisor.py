@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Echo = Callable[[str, str], None]
 
-_TERM_S = 2.0
 _KILL_S = 5.0
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -227,13 +226,11 @@ class Supervisor:
                     self._echo(name, line.decode("utf-8", "replace").rstrip("\n"))
 
     def _end(self, process: Process, child: subprocess.Popen[bytes]) -> None:
-        steps = ((signal.SIGINT, process.grace_s), (signal.SIGTERM, _TERM_S))
-        for number, patience_s in steps:
-            if child.poll() is not None or self._hurry:
-                break
+        if child.poll() is None:
+            # Not SIGINT: a process that is still importing would print a traceback.
             with contextlib.suppress(ProcessLookupError):
-                os.kill(child.pid, number)
-            self._await(child, patience_s)
+                os.kill(child.pid, signal.SIGTERM)
+            self._await(child, process.grace_s)
         # Also what a process that ended by itself left in its group.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)

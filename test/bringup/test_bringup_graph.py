@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from pathlib import Path
 
 import pytest
 
 from pyrua_ros import bringup, paths
 from pyrua_ros.bringup import Runtime, UsageError, parse
+from pyrua_ros.robot_model.profile import ConfigError
 
 RUNTIME = Runtime(domain=7, folder=Path("/tmp/pyrua-0/7"), run_dir=Path("/data/run"))
 
@@ -82,6 +84,26 @@ def test_old_distributions_get_the_variables_that_they_read(monkeypatch: pytest.
     assert env["ROS_LOCALHOST_ONLY"] == "1"
     assert "FASTRTPS_DEFAULT_PROFILES_FILE" in env
     assert "FASTDDS_DEFAULT_PROFILES_FILE" not in env
+
+
+def test_a_robot_that_cannot_be_simulated_is_refused_before_the_start() -> None:
+    with pytest.raises(UsageError, match="robot:=panda has no simulator model; there are: fr3"):
+        bringup.check(parse(["robot:=panda"]), frozenset())
+
+
+def test_a_broken_configuration_is_found_before_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("config", "urdf"):
+        shutil.copytree(paths.share() / folder, tmp_path / folder)
+    scene = tmp_path / "urdf" / "scenes" / "cube_bowl.yaml"
+    monkeypatch.setattr(paths, "share", lambda: tmp_path)
+    scene.write_text(scene.read_text() + "\ncolour: red\n")
+    with pytest.raises(ConfigError, match="cube_bowl.yaml: colour: Extra inputs"):
+        bringup.check(parse([]), frozenset())
+    scene.write_text("task: [")
+    with pytest.raises(ConfigError, match="cube_bowl.yaml: .*line 1"):
+        bringup.check(parse([]), frozenset())
 
 
 def test_rviz_without_an_install_says_what_to_install() -> None:

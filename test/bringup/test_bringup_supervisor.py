@@ -93,12 +93,17 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_everything_stops_in_reverse_order_by_the_gentlest_signal(folders: tuple[Path, Path]) -> None:
+def test_everything_stops_in_reverse_order(folders: tuple[Path, Path]) -> None:
     base, run_dir = folders
     with supervise(base, run_dir, graph("robot", "gate", "planner")) as running:
         pids = await_up(run_dir, "robot", "gate", "planner")
         assert running.pids == pids
-    assert (run_dir / "ends").read_text().split("\n") == ["planner SIGINT", "gate SIGINT", "robot SIGINT", ""]
+    assert (run_dir / "ends").read_text().split("\n") == [
+        "planner SIGTERM",
+        "gate SIGTERM",
+        "robot SIGTERM",
+        "",
+    ]
     assert all(gone(pid) for pid in pids.values())
     assert not base.exists()
 
@@ -139,7 +144,7 @@ def test_a_process_that_ignores_signals_is_killed_with_its_group(folders: tuple[
         log = run_dir / "log" / "planner.log"
         until(lambda: "grandchild" in log.read_text(), "the grandchild's line")
         grandchild = int(log.read_text().split()[2])
-    assert "robot SIGINT\nrobot SIGTERM" in (run_dir / "ends").read_text()
+    assert "robot SIGTERM" in (run_dir / "ends").read_text()
     assert gone(pids["robot"])
     until(lambda: gone(grandchild), "the end of the grandchild")
 
@@ -227,7 +232,7 @@ def test_a_signal_ends_the_run_in_order(
     out, _ = child.communicate(timeout=30)
     assert out.splitlines() == ["up", f"{number.name} received"]
     assert child.returncode == 0
-    assert (run_dir / "ends").read_text().splitlines() == ["planner SIGINT", "gate SIGINT", "robot SIGINT"]
+    assert (run_dir / "ends").read_text().splitlines() == ["planner SIGTERM", "gate SIGTERM", "robot SIGTERM"]
     assert all(gone(pid) for pid in pids.values())
     assert not base.exists()
 
