@@ -165,6 +165,8 @@ class _Episode:
                 self._leave_if_ended()
                 raise _Over("cancelled", "the model was not asked to the end") from None
             except TransientError as error:
+                if error.spent is not None:
+                    self.budget.add(error.spent)
                 if attempt == self.rules.retries:
                     raise _Over("error", f"{error}; gave up after {attempt + 1} attempts") from None
                 self._wait_before_retry(error, wait_s)

@@ -45,7 +45,11 @@ class ModelSettings(_Config):
     default: str = Field(description="model of planner:=openai when none is named")
     max_output_tokens: int = Field(gt=0, description="of one reply, reasoning included")
     tool_choice: Literal["required", "auto"]
-    reasoning_effort: str | None = Field(description="passed on as it is; null = the model's default")
+    stream: bool = Field(description="receive answers in pieces, so that they can be ended in the middle")
+    temperature: float | None = Field(
+        ge=0, le=2, description="for models that do not reason; null = the model's default"
+    )
+    reasoning_effort: str | None = Field(description="for models that reason; null = the model's default")
     max_corrections: int = Field(ge=0, description="unusable replies in a row before the episode fails")
     timeout_s: float = Field(gt=0, description="of one attempt")
     retries: int = Field(ge=0, description="of one call, after 429, 5xx and lost connections")

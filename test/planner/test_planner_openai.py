@@ -13,6 +13,7 @@ from pyrua_ros.planner.conversation import ContextPolicy
 from pyrua_ros.planner.loop import Control, EpisodeRules
 from pyrua_ros.planner.models.base import ModelError
 from pyrua_ros.planner.models.openai_client import openai_model
+from pyrua_ros.planner.models.quirks import is_reasoning
 from pyrua_ros.planner.observer import Observer, Observers
 from pyrua_ros.planner.record import RunFolder
 from pyrua_ros.planner.settings import planner_settings
@@ -50,9 +51,10 @@ class Log(Observer):
 def ask(episode):
     """Run an episode against a scripted server: `ask(api, script, …)` → (run, server)."""
 
-    def run(api, script, *, model="scripted", server_key=None, base_url=None, **options):
-        with Endpoint(script, key=server_key) as server:
-            client = openai_model(model, base_url or server.base_url, api, planner_settings())
+    def run(api, script, *, model="scripted", base_url=None, server=None, settings=None, **options):
+        with Endpoint(script, **{"models": ("scripted", "gpt-6.1-sol"), **(server or {})}) as server:
+            settings = settings or planner_settings()
+            client = openai_model(model, base_url or server.base_url, api, settings)
             try:
                 options.setdefault("price", FREE)
                 options.setdefault("observer", Log())
@@ -163,7 +165,7 @@ def test_a_wrong_finish_is_corrected(ask, api):
 
 
 def test_429_is_repeated_after_the_time_that_it_names(ask, api):
-    failure = Failure(429, "slow down", "rate_limit_exceeded", (("retry-after", "0.02"),))
+    failure = Failure(429, "slow down", "rate_limit_exceeded", headers=(("retry-after", "0.02"),))
     run, server = ask(api, [failure, cell("x = 1"), finish()])
     assert run.outcome.status == "done"
     assert run.outcome.retries == 1
@@ -190,7 +192,7 @@ def test_attempts_are_capped(ask, api):
 
 
 def test_a_refused_key_fails_at_once_says_what_to_check_and_keeps_the_key_to_itself(ask, api):
-    run, _ = ask(api, [cell("x = 1")], server_key="another")
+    run, _ = ask(api, [cell("x = 1")], server={"key": "another"})
     assert run.outcome.status == "error"
     assert "check OPENAI_API_KEY" in run.outcome.summary
     assert KEY not in run.outcome.summary
@@ -329,3 +331,127 @@ def test_without_a_script_the_server_answers_with_the_built_in_planner(ask, api,
     assert run.outcome.summary == "the red cube is in the bowl, 0 mm from its middle"
     assert run.outcome.cells == 4
     assert len(server.requests) == 5
+
+
+def with_model(**changes):
+    settings = planner_settings()
+    return settings.model_copy(update={"model": settings.model.model_copy(update=changes)})
+
+
+@pytest.fixture(params=["streamed", "whole", "not asked to stream"])
+def manner(request):
+    """Keywords for `ask`: how the answer arrives."""
+    return {
+        "streamed": {},
+        "whole": {"server": {"streams": False}},
+        "not asked to stream": {"settings": with_model(stream=False)},
+    }[request.param]
+
+
+def test_an_answer_is_the_same_however_it_arrives(ask, api, manner):
+    code = "print('ä' * 3)\n" + "x = 1\n" * 60
+    script = [cell(code, "I look first. " * 9), Answer(calls=(("python", "a"), ("python", "b"))), finish()]
+    run, server = ask(api, script, **manner)
+    assert run.executor.cells == [code.strip("\n")]
+    assert run.observer.said[0].strip() == ("I look first. " * 9).strip()
+    assert run.outcome.corrections == 1
+    assert run.outcome.status == "done"
+    assert not run.budget.usage.estimated
+    assert server.requests[0].body.get("stream", False) is ("settings" not in manner)
+
+
+def test_a_stream_that_breaks_off_is_repeated_and_what_it_cost_is_booked(ask, api):
+    half = dataclasses.replace(cell("x = 'half'" + " " * 400), drop_after=6)
+    run, server = ask(api, [half, cell("x = 1"), finish()], price=Price(1.0, 0.1, 10.0))
+    assert run.executor.cells == ["x = 1"]
+    assert run.outcome.retries == 1
+    assert len(server.requests) == 3
+    assert run.budget.calls == 3
+    assert run.budget.usage.estimated
+
+
+def test_an_error_in_the_middle_of_a_stream_is_repeated(ask, api):
+    broken = dataclasses.replace(cell("x = 'half'" + " " * 400), error_after=4)
+    run, _ = ask(api, [broken, cell("x = 1"), finish()])
+    assert run.executor.cells == ["x = 1"]
+    assert "ended its answer with an error: the server broke in the middle" in run.observer.retries[0][0]
+
+
+def test_a_stream_that_trickles_ends_at_the_deadline(ask, api):
+    slow = dataclasses.replace(cell("x = 'half'" + " " * 4000), piece_delay_s=0.05)
+    rules = EpisodeRules(call_timeout_s=0.5, first_wait_s=0.0)
+    run, server = ask(api, [slow, finish()], rules=rules)
+    assert run.outcome.status == "done"
+    assert run.executor.cells == []
+    assert "within 0.5 s" in run.observer.retries[0][0]
+    assert server.hung_up.wait(5.0)
+
+
+def test_a_cancel_in_mid_answer_hangs_up(ask, api):
+    control = Control()
+    threading.Timer(0.4, lambda: control.end("cancelled", "enough")).start()
+    slow = dataclasses.replace(cell("x = 'half'" + " " * 4000), piece_delay_s=0.05)
+    run, server = ask(api, [slow], control=control)
+    assert (run.outcome.status, run.outcome.summary) == ("cancelled", "enough")
+    assert run.executor.cells == []
+    assert server.hung_up.wait(5.0)
+
+
+@pytest.mark.parametrize(
+    "refused", ["stream", "stream_options", "parallel_tool_calls", "max_tokens", "store"]
+)
+def test_what_a_server_does_not_take_is_left_out_from_then_on(ask, api, refused):
+    run, server = ask(api, [cell("x = 1"), finish()], server={"refuses": (refused,)})
+    assert run.outcome.status == "done"
+    assert run.outcome.retries == 0
+    assert all(refused not in request.body for request in server.requests)
+    assert len(server.requests) == 2
+
+
+def test_a_server_that_leaves_no_choice_of_tools_is_asked_with_auto(ask, api):
+    def script(request):
+        if request.body["tool_choice"] == "required":
+            return Failure(400, "tool_choice must be auto", param="tool_choice")
+        return finish()
+
+    run, server = ask(api, script)
+    assert run.outcome.status == "done"
+    assert [request.body["tool_choice"] for request in server.requests] == ["required", "auto"]
+
+
+def test_models_that_reason_get_an_effort_and_no_temperature(ask, api):
+    settings = with_model(reasoning_effort="low", temperature=0.2)
+    _, server = ask(api, [finish()], model="gpt-6.1-sol", settings=settings)
+    body = server.requests[0].body
+    assert "temperature" not in body
+    if api == "chat":
+        assert body["reasoning_effort"] == "low"
+        assert body["max_completion_tokens"] > 0
+        assert "max_tokens" not in body
+    else:
+        assert body["reasoning"] == {"effort": "low"}
+        assert body["include"] == ["reasoning.encrypted_content"]
+
+
+def test_models_that_do_not_reason_get_a_temperature_and_no_effort(ask, api):
+    _, server = ask(api, [finish()], settings=with_model(reasoning_effort="low", temperature=0.2))
+    body = server.requests[0].body
+    assert body["temperature"] == 0.2
+    assert not {"reasoning", "reasoning_effort", "include"} & set(body)
+
+
+@pytest.mark.parametrize(
+    ("model", "reasons"),
+    [
+        ("o3", True),
+        ("o4-mini", True),
+        ("gpt-6.1-sol", True),
+        ("openai/gpt-5", True),
+        ("gpt-5-chat-latest", False),
+        ("gpt-4.1", False),
+        ("qwen3-vl", False),
+        ("opus", False),
+    ],
+)
+def test_the_families_that_reason_are_known_by_their_names(model, reasons):
+    assert is_reasoning(model) is reasons

@@ -30,9 +30,10 @@ class ModelError(Exception):
 class TransientError(Exception):
     """An attempt failed, the next may not."""
 
-    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str, retry_after_s: float | None = None, spent: Usage | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.spent = spent  # estimated, when the answer had begun: the server counts it
 
 
 class Cancelled(Exception):

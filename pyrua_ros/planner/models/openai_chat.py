@@ -19,7 +19,9 @@ from pyrua_ros.planner.models.openai_client import (
     cache_key,
     estimated_usage,
     image_url,
+    limits_name,
 )
+from pyrua_ros.planner.models.openai_stream import read_completion
 from pyrua_ros.planner.parse import FINISH, PYTHON, Call, parse
 
 Message = dict[str, Any]
@@ -53,32 +55,39 @@ class ChatModel:
         self, conversation: Conversation, *, max_output: int, timeout_s: float, cancelled: Callable[[], bool]
     ) -> Reply:
         """Ask once."""
-        request = self._request(conversation, max_output, timeout_s)
         create = self._connection.client.chat.completions.create
-        completion: ChatCompletion = self._connection.call(lambda: create(**request), timeout_s, cancelled)
+        completion = self._connection.ask(
+            self._request(conversation, max_output),
+            lambda request, attempt: read_completion(create(**request), attempt),
+            timeout_s=timeout_s,
+            cancelled=cancelled,
+            estimate=lambda characters: self._estimate(conversation, characters),
+        )
         return self._reply(completion, conversation)
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def _request(self, conversation: Conversation, max_output: int, timeout_s: float) -> dict[str, Any]:
-        settings = self._connection.settings
+    def _request(self, conversation: Conversation, max_output: int) -> dict[str, Any]:
+        connection = self._connection
+        settings = connection.settings
         request: dict[str, Any] = {
             "model": self.name,
             "messages": messages(conversation, settings.context.image_detail),
             "tools": TOOLS,
             "tool_choice": settings.model.tool_choice,
             "parallel_tool_calls": False,
-            "timeout": timeout_s,
+            limits_name(connection): max_output,
         }
-        if settings.model.reasoning_effort is not None:
+        if settings.model.stream:
+            request.update(stream=True, stream_options={"include_usage": True})
+        if connection.reasons and settings.model.reasoning_effort is not None:
             request["reasoning_effort"] = settings.model.reasoning_effort
-        if self._connection.is_openai:
-            request["max_completion_tokens"] = max_output
-            request["prompt_cache_key"] = cache_key(conversation)
-        else:
-            request["max_tokens"] = max_output
+        if not connection.reasons and settings.model.temperature is not None:
+            request["temperature"] = settings.model.temperature
+        if connection.is_openai:
+            request.update(store=False, prompt_cache_key=cache_key(conversation))
         return request
 
     def _reply(self, completion: ChatCompletion, conversation: Conversation) -> Reply:
@@ -117,11 +126,14 @@ class ChatModel:
     def _usage(self, completion: ChatCompletion, conversation: Conversation, raw: str) -> Usage:
         usage = completion.usage
         if usage is None or usage.prompt_tokens is None:
-            return estimated_usage(conversation, raw, self._connection.settings.context.image_tokens)
+            return self._estimate(conversation, len(raw))
         cached = getattr(usage.prompt_tokens_details, "cached_tokens", None) or 0
         written = getattr(usage.prompt_tokens_details, "cache_write_tokens", None) or 0
         reasoning = getattr(usage.completion_tokens_details, "reasoning_tokens", None) or 0
         return Usage(usage.prompt_tokens, cached, written, usage.completion_tokens or 0, reasoning)
+
+    def _estimate(self, conversation: Conversation, characters: int) -> Usage:
+        return estimated_usage(conversation, characters, self._connection.settings.context.image_tokens)
 
 
 def messages(conversation: Conversation, image_detail: str) -> list[Message]:

@@ -9,8 +9,8 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import openai
@@ -18,10 +18,14 @@ import openai
 from pyrua_ros.planner.budget import Usage
 from pyrua_ros.planner.conversation import Conversation, Picture
 from pyrua_ros.planner.models.base import Cancelled, Model, ModelError, TransientError
+from pyrua_ros.planner.models.openai_stream import Attempt
+from pyrua_ros.planner.models.quirks import Quirks, is_reasoning
 from pyrua_ros.planner.settings import PlannerSettings
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 OPENAI_HOST = "api.openai.com"
+_LASTING = ("insufficient_quota", "invalid_prompt", "model_not_found", "context_length_exceeded")
+_THIS_HOST = ("localhost", "127.0.0.1", "::1")
 
 PYTHON_DESCRIPTION = (
     "Run one cell of Python in the live interpreter of the robot. The input is the code, nothing else."
@@ -58,6 +62,8 @@ class Connection:
                 f"base_url '{self.base_url}' is no address; expected something like http://host:8000/v1"
             )
         self.is_openai = parts.hostname == OPENAI_HOST
+        self.reasons = is_reasoning(model)
+        self._quirks = Quirks()
         self._key = os.environ.get(KEY_VARIABLE, "").strip()
         if not self._key and self.is_openai:
             raise ModelError(
@@ -69,36 +75,50 @@ class Connection:
             base_url=self.base_url,
             max_retries=0,
             timeout=settings.model.timeout_s,
+            http_client=openai.DefaultHttpxClient(trust_env=parts.hostname not in _THIS_HOST),
         )
 
     def close(self) -> None:
         """Close the connections."""
         self.client.close()
 
-    def call(self, ask: Callable[[], T], timeout_s: float, cancelled: Callable[[], bool]) -> T:
-        """Run `ask` with a deadline that also holds when the server trickles; raises what `Model.next` raises."""
-        answers: queue.SimpleQueue[T | BaseException] = queue.SimpleQueue()
+    def ask(
+        self,
+        request: Mapping[str, Any],
+        send: Callable[[dict[str, Any], Attempt], T],
+        *,
+        timeout_s: float,
+        cancelled: Callable[[], bool],
+        estimate: Callable[[int], Usage],
+    ) -> T:
+        """Send `request` as this server takes it; raises what `Model.next` raises.
 
-        def run() -> None:
-            try:
-                answers.put(ask())
-            except BaseException as error:  # noqa: BLE001  handed to the caller
-                answers.put(error)
-
-        threading.Thread(target=run, daemon=True, name="model call").start()
+        Parameters
+        ----------
+        timeout_s
+            For the whole answer, also when the server trickles.
+        estimate
+            What an answer of so many characters cost, for one that broke off.
+        """
         deadline = time.monotonic() + timeout_s
         while True:
+            fitted, attempt = self._quirks.applied(request), Attempt()
+            fitted["timeout"] = max(deadline - time.monotonic(), 0.1)
             try:
-                answer = answers.get(timeout=0.05)
-                break
-            except queue.Empty:
-                if cancelled():
-                    raise Cancelled from None
-                if time.monotonic() >= deadline:
-                    raise TransientError(f"no answer from {self.base_url} within {timeout_s:.0f} s") from None
-        if isinstance(answer, BaseException):
-            raise self._meaning(answer) from None
-        return answer
+                return _await(lambda: send(fitted, attempt), attempt, deadline, cancelled)  # noqa: B023
+            except _Late:
+                error: BaseException = TransientError(
+                    f"no answer from {self.base_url} within {timeout_s:.3g} s"
+                )
+            except openai.APIStatusError as refusal:
+                if self._quirks.learn(refusal, fitted) is not None:
+                    continue
+                error = self._meaning(refusal)
+            except Exception as failure:  # noqa: BLE001  its meaning is raised
+                error = self._meaning(failure)
+            if isinstance(error, TransientError) and attempt.characters is not None:
+                error.spent = estimate(attempt.characters)
+            raise error from None
 
     def _meaning(self, error: BaseException) -> BaseException:
         """ModelError for what a retry cannot mend, TransientError for what it may."""
@@ -110,6 +130,8 @@ class Connection:
         if isinstance(error, openai.APIConnectionError):
             cause = f" ({self.scrub(str(error.__cause__))})" if error.__cause__ else ""
             return TransientError(f"the connection to {where} failed{cause}")
+        if isinstance(error, openai.APIError) and type(error) is openai.APIError:
+            return self.failed_answer(error.code, error.message)
         if isinstance(error, (openai.OpenAIError, ValueError)):
             return TransientError(f"{where} sent something unreadable: {self.scrub(str(error))[:200]}")
         return error
@@ -133,10 +155,48 @@ class Connection:
             return TransientError(f"{self.base_url} answered {status}: {said}", _retry_after(error))
         return ModelError(f"{self.base_url} refuses the request ({status}): {said}")
 
+    def failed_answer(
+        self, code: str | None, said: str, spent: Usage | None = None
+    ) -> ModelError | TransientError:
+        """What an error inside of an answer means: there is no status then."""
+        words = f"{self.base_url} ended its answer with an error: {self.scrub(said)[:300]}"
+        return ModelError(words) if code in _LASTING else TransientError(words, spent=spent)
+
     def scrub(self, text: str) -> str:
         """`text` without the API key and on one line."""
         text = " ".join(text.split())
         return text.replace(self._key, "***") if self._key else text
+
+
+class _Late(Exception):
+    """The deadline has passed."""
+
+
+def _await(ask: Callable[[], T], attempt: Attempt, deadline: float, cancelled: Callable[[], bool]) -> T:
+    """Run `ask` in a thread; raises what it raises, Cancelled, or _Late."""
+    answers: queue.SimpleQueue[T | BaseException] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put(ask())
+        except BaseException as error:  # noqa: BLE001  handed to the caller
+            answers.put(error)
+
+    threading.Thread(target=run, daemon=True, name="model call").start()
+    while True:
+        try:
+            answer = answers.get(timeout=0.05)
+            break
+        except queue.Empty:
+            if cancelled():
+                attempt.abandon()
+                raise Cancelled from None
+            if time.monotonic() >= deadline:
+                attempt.abandon()
+                raise _Late from None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
 def _server_words(error: openai.APIStatusError) -> str:
@@ -177,13 +237,18 @@ def image_url(picture: Picture) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(picture.jpeg).decode()}"
 
 
+def limits_name(connection: Connection) -> str:
+    """What Chat Completions calls the cap of an answer: models that reason have another name for it."""
+    return "max_completion_tokens" if connection.is_openai or connection.reasons else "max_tokens"
+
+
 def cache_key(conversation: Conversation) -> str:
     """The same for all runs with the same prefix, so that they share the server's prompt cache."""
     return "pyrua-" + hashlib.sha256(conversation.instructions.encode()).hexdigest()[:16]
 
 
-def estimated_usage(conversation: Conversation, answer: str, image_tokens: int) -> Usage:
+def estimated_usage(conversation: Conversation, characters: int, image_tokens: int) -> Usage:
     """For servers that do not count: four characters per token."""
     text = len(conversation.instructions) + len(conversation.task) + conversation.characters()
     frames = sum(1 for _ in conversation.pictures())
-    return Usage(input=text // 4 + frames * image_tokens, output=len(answer) // 4 + 1, estimated=True)
+    return Usage(input=text // 4 + frames * image_tokens, output=characters // 4 + 1, estimated=True)

@@ -9,7 +9,7 @@ from openai.types.responses import Response
 
 from pyrua_ros.planner.budget import Usage
 from pyrua_ros.planner.conversation import Conversation, Exchange
-from pyrua_ros.planner.models.base import Reply, TransientError
+from pyrua_ros.planner.models.base import Reply
 from pyrua_ros.planner.models.openai_client import (
     FINISH_DESCRIPTION,
     FINISH_SCHEMA,
@@ -19,6 +19,7 @@ from pyrua_ros.planner.models.openai_client import (
     estimated_usage,
     image_url,
 )
+from pyrua_ros.planner.models.openai_stream import read_response
 from pyrua_ros.planner.parse import FINISH, PYTHON, Call, parse
 
 Item = dict[str, Any]
@@ -50,17 +51,23 @@ class ResponsesModel:
         self, conversation: Conversation, *, max_output: int, timeout_s: float, cancelled: Callable[[], bool]
     ) -> Reply:
         """Ask once."""
-        request = self._request(conversation, max_output, timeout_s)
         create = self._connection.client.responses.create
-        response: Response = self._connection.call(lambda: create(**request), timeout_s, cancelled)
+        response = self._connection.ask(
+            self._request(conversation, max_output),
+            lambda request, attempt: read_response(create(**request), attempt),
+            timeout_s=timeout_s,
+            cancelled=cancelled,
+            estimate=lambda characters: self._estimate(conversation, characters),
+        )
         return self._reply(response, conversation)
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def _request(self, conversation: Conversation, max_output: int, timeout_s: float) -> dict[str, Any]:
-        settings = self._connection.settings
+    def _request(self, conversation: Conversation, max_output: int) -> dict[str, Any]:
+        connection = self._connection
+        settings = connection.settings
         request: dict[str, Any] = {
             "model": self.name,
             "instructions": conversation.instructions,
@@ -70,18 +77,24 @@ class ResponsesModel:
             "parallel_tool_calls": False,
             "max_output_tokens": max(max_output, 16),
             "store": False,
-            "timeout": timeout_s,
         }
-        if settings.model.reasoning_effort is not None:
+        if settings.model.stream:
+            request["stream"] = True
+        if connection.reasons and settings.model.reasoning_effort is not None:
             request["reasoning"] = {"effort": settings.model.reasoning_effort}
-        if self._connection.is_openai:
+        if connection.reasons:
+            request["include"] = ["reasoning.encrypted_content"]
+        if not connection.reasons and settings.model.temperature is not None:
+            request["temperature"] = settings.model.temperature
+        if connection.is_openai:
             request["prompt_cache_key"] = cache_key(conversation)
         return request
 
     def _reply(self, response: Response, conversation: Conversation) -> Reply:
         if response.status == "failed" or response.error is not None:
+            code = response.error.code if response.error else None
             said = response.error.message if response.error else "no reason given"
-            raise TransientError(f"the server failed on this request: {self._connection.scrub(said)[:300]}")
+            raise self._connection.failed_answer(code, said, self._usage(response, conversation, ""))
         texts: list[str] = []
         calls: list[Call] = []
         refusal = ""
@@ -115,11 +128,14 @@ class ResponsesModel:
     def _usage(self, response: Response, conversation: Conversation, raw: str) -> Usage:
         usage = response.usage
         if usage is None or usage.input_tokens is None:
-            return estimated_usage(conversation, raw, self._connection.settings.context.image_tokens)
+            return self._estimate(conversation, len(raw))
         cached = getattr(usage.input_tokens_details, "cached_tokens", None) or 0
         written = getattr(usage.input_tokens_details, "cache_write_tokens", None) or 0
         reasoning = getattr(usage.output_tokens_details, "reasoning_tokens", None) or 0
         return Usage(usage.input_tokens, cached, written, usage.output_tokens or 0, reasoning)
+
+    def _estimate(self, conversation: Conversation, characters: int) -> Usage:
+        return estimated_usage(conversation, characters, self._connection.settings.context.image_tokens)
 
 
 def native_items(response: Response) -> list[Item]:
