@@ -178,6 +178,25 @@ def test_a_failed_installation_shows_why_and_runs_nothing(checkout: Checkout) ->
     assert checkout.told == ["venv", "pip", "pip", "pip --no-deps"]
 
 
+def test_with_a_sourced_ros_its_own_python_and_rclpy_are_used(checkout: Checkout, tmp_path: Path) -> None:
+    tools = tmp_path / "ros"
+    tools.mkdir()
+    shutil.copy(checkout.environment["PYRUA_PYTHON"], tools / "python3")
+    code, out, errors = checkout.run(
+        "doctor",
+        PATH=f"{tools}:{checkout.environment['PATH']}",
+        PYRUA_PYTHON="",
+        ROS_DISTRO="jazzy",
+        AMENT_PREFIX_PATH="/opt/ros/jazzy",
+    )
+    assert (code, out) == (0, "ran: <doctor>\n")
+    assert "setting up .venv-jazzy" in errors
+    made, installed, _ = checkout.told_file.read_text().splitlines()
+    assert "--system-site-packages" in made
+    assert installed.endswith("[dev]")
+    assert not (checkout.root / ".venv").exists()
+
+
 def test_without_a_python_it_says_what_to_install(checkout: Checkout, tmp_path: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
