@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import os
+from typing import Any, Protocol
+
 import numpy as np
 import ruckig
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline, PPoly
+from scipy.interpolate import PPoly
 
-from pyrua_ros.motion.topp import fastest_speed
 from pyrua_ros.robot_model.limits import evaluate, usage, velocity_bounds
 from pyrua_ros.robot_model.profile import JointLimits, RobotProfile
 from pyrua_ros.robot_model.trajectory import Trajectory
@@ -26,6 +29,14 @@ _OUTSIDE_RAD = 1e-6
 _SAFETY = 0.995  # share of the limits that is used, against peaks between samples and rounding on the wire
 
 _OVERSTRETCH = 1.002  # so that what was stretched fits for certain
+
+
+class CurvedPath(Protocol):
+    """A path in joint space over a parameter s: `toppra.SplineInterpolator`."""
+
+    def __call__(self, path_positions: ArrayLike, order: int = 0) -> FloatArray:
+        """Value or derivative of that order at each s, ``[..., joints]``."""
+        ...
 
 
 class TimingError(Exception):
@@ -115,7 +126,7 @@ def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits)
     """TOPP-RA for velocity and acceleration, a filter for jerk, one stretch of time for what is left."""
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     arc = np.concatenate([[0.0], np.cumsum(steps)])
-    path = CubicSpline(arc, points)
+    path: CurvedPath = _toppra().SplineInterpolator(arc, points)
     progress = _fastest(float(arc[-1]), path, limits)
     duration = float(progress.x[-1])
     # Jerk after the filter is at most 2 · acceleration / width; the points must resolve the filter.
@@ -140,20 +151,50 @@ def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits)
     return fit(curve, limits)
 
 
-def _fastest(length: float, path: CubicSpline, limits: JointLimits) -> PPoly:
+def _fastest(length: float, path: CurvedPath, limits: JointLimits) -> PPoly:
     """Arc length over time, piecewise quadratic: the time-optimal run along the path without jerk limits."""
-    grid = np.linspace(0, length, _GRID + 1)
-    tangent = path(grid, 1)
-    lowest, highest = velocity_bounds(limits, path(grid))
-    speed = fastest_speed(
-        grid, tangent, path(grid, 2), np.where(tangent < 0, -lowest, highest), np.array(limits.acceleration)
-    )
+    speed = optimum(path, length, limits)
+    grid = np.linspace(0, length, len(speed))
     between = speed[:-1] + speed[1:]
     if (between <= 0).any():
         raise TimingError("the path leads where a joint may not move at all")
     step = 2 * np.diff(grid) / between
     times = np.concatenate([[0.0], np.cumsum(step)])
     return PPoly(np.stack([np.diff(speed) / step / 2, speed[:-1], grid[:-1]]), times)
+
+
+def optimum(path: CurvedPath, length: float, limits: JointLimits, intervals: int = _GRID) -> FloatArray:
+    """Fastest speed along `path` at ``intervals + 1`` even parameters from 0 to `length`, rest to rest (TOPP-RA).
+
+    Velocity limits, position-dependent ones included, and acceleration limits hold.
+    """
+    toppra = _toppra()
+
+    def velocity(s: float) -> FloatArray:
+        return np.stack(velocity_bounds(limits, path(s)), axis=-1)
+
+    instance = toppra.algorithm.TOPPRA(
+        [
+            toppra.constraint.JointVelocityConstraintVarying(velocity),
+            toppra.constraint.JointAccelerationConstraint(np.array(limits.acceleration)),
+        ],
+        path,
+        gridpoints=np.linspace(0, length, intervals + 1),
+        solver_wrapper="seidel",
+    )
+    _, speed, _ = instance.compute_parameterization(0, 0)
+    if speed is None or not np.isfinite(speed).all():
+        raise TimingError("the path leads where a joint may not move at all")
+    return np.asarray(speed, dtype=float)
+
+
+def _toppra() -> Any:
+    """Import the library late: it brings a plotting library along, which takes a second."""
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    import toppra
+
+    logging.getLogger("toppra").setLevel(logging.CRITICAL)  # what fails is raised
+    return toppra
 
 
 def _smooth(progress: PPoly, width: float, times: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -2,82 +2,104 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
+import ruckig
+from numpy.typing import NDArray
 
+from pyrua_ros.robot_model.limits import evaluate, usage
 from pyrua_ros.robot_model.profile import JointLimits
 from pyrua_ros.robot_model.trajectory import JointSample, Trajectory
 
-#: Distance of the brake's points, s; its jerk is constant between them.
-STEP_S = 0.01
+FloatArray = NDArray[np.float64]
 
+#: How long an arm that is at rest already "brakes", s.
+SHORTEST_S = 0.01
 
-def _jerks(velocity: float, acceleration: float, max_acceleration: float, max_jerk: float) -> list[float]:
-    """Constant jerk (rad/s³) of each step that brings one joint to rest in the fewest steps.
-
-    Three phases, as in every time-optimal stop: ramp the acceleration to a, hold it, ramp it to zero. For
-    phases of r, h and e steps, ``v + (acc + a) r/2 + a h + a e/2 = 0`` (times in s) determines a; the least
-    r + h + e wins whose a and jerks are within the limits.
-    """
-    if abs(velocity) < 1e-12 and abs(acceleration) < 1e-12:
-        return []
-    swing = max_acceleration + max(max_acceleration, abs(acceleration))
-    longest = math.ceil(swing / (max_jerk * STEP_S)) + 1
-    best: tuple[int, int, int] | None = None
-    best_a = 0.0
-    for ramp in range(1, longest + 1):
-        moved = velocity + acceleration * ramp * STEP_S / 2  # what a must undo
-        sign = -1.0 if moved > 0 else 1.0
-        reach = max_jerk * ramp * STEP_S
-        for ease in range(1, longest + 1):
-            most = min(max_acceleration, max_jerk * ease * STEP_S, sign * acceleration + reach)
-            if most <= 0:
-                continue
-            hold = max(0, math.ceil(abs(moved) / (STEP_S * most) - (ramp + ease) / 2 - 1e-9))
-            size = abs(moved) / (STEP_S * ((ramp + ease) / 2 + hold))
-            within = size >= sign * acceleration - reach * (1 + 1e-9)
-            if within and (best is None or ramp + hold + ease < sum(best)):
-                best, best_a = (ramp, hold, ease), sign * size
-    assert best is not None, "some phase lengths always fit"
-    ramp, hold, ease = best
-    return (
-        [(best_a - acceleration) / (ramp * STEP_S)] * ramp + [0.0] * hold + [-best_a / (ease * STEP_S)] * ease
-    )
+_CLOSEST_S = 5e-5  # between two points; closer ones make the quintic between them lose its digits
+_JERK_SHARE = 0.99  # of the limit, so that a phase that two points only nearly meet stays within it
+_RAMP_S = 0.002
+_LEAST_JERK = 1e-3
+_ROUNDING = 5e-7
+_ATTEMPTS = 12
+_JERK_SPREAD = 0.015  # less from one attempt to the next, for the last joint; for the others in between
+_ACCELERATION_SPREAD = 0.003
 
 
 def brake(limits: JointLimits, names: tuple[str, ...], sample: JointSample) -> Trajectory:
     """Trajectory that starts in state `sample` and ends at rest as soon as the limits allow.
 
-    Every joint stops on its own, in its fewest steps of 10 ms with constant jerk in each: `Trajectory.sample`
-    therefore reproduces it exactly, and acceleration and jerk stay within the limits between the points too.
-    An acceleration beyond its limit at the start is brought back at the jerk limit; velocity may be anything.
+    Every joint stops on its own, as ruckig says: in up to five phases of constant jerk. The points are where a
+    phase of any joint begins, so that `Trajectory.sample` reproduces the motion between them. An acceleration
+    beyond its limit at the start is brought back at the jerk limit; velocity may be anything.
 
     Parameters
     ----------
     limits : acceleration and jerk limits, in the order of `names`.
     sample : commanded state to brake from; finite.
+
+    Raises
+    ------
+    ValueError
+        The state is not finite.
     """
     if not all(np.isfinite(part).all() for part in (sample.position, sample.velocity, sample.acceleration)):
         raise ValueError("cannot brake from a state that is not finite")
-    jerks = [
-        _jerks(float(v), float(a), a_max, j_max)
-        for v, a, a_max, j_max in zip(
-            sample.velocity, sample.acceleration, limits.acceleration, limits.jerk, strict=True
-        )
-    ]
-    steps = max(1, *(len(row) for row in jerks))
-    shape = (steps + 1, len(names))
-    position, velocity, acceleration = np.empty(shape), np.empty(shape), np.empty(shape)
+    allowed = max(1.0, float(np.max(np.abs(sample.acceleration) / np.array(limits.acceleration))))
+    # What is nearly at rest takes phases of _RAMP_S, not of microseconds.
+    gentle = np.maximum(np.abs(sample.velocity) / _RAMP_S**2, np.abs(sample.acceleration) / _RAMP_S)
+    gentle = np.maximum(gentle, _LEAST_JERK)
+    best: Trajectory | None = None
+    least = np.inf
+    # Phases may begin too close together to be told apart; slightly lower limits move them.
+    for attempt in range(_ATTEMPTS):
+        less = attempt * np.linspace(0.2, 1.0, len(names))
+        acceleration = (1 - _ACCELERATION_SPREAD * less) * np.array(limits.acceleration)
+        jerk = (_JERK_SHARE - _JERK_SPREAD * less) * np.minimum(limits.jerk, gentle)
+        stop = _stop(names, sample, acceleration, jerk)
+        used = usage(evaluate(stop, 21), limits)
+        excess = max(used.jerk, used.acceleration / allowed)
+        if excess < least:
+            best, least = stop, excess
+        if excess <= 1 + _ROUNDING:
+            break
+    assert best is not None
+    return best
+
+
+def _stop(
+    names: tuple[str, ...], sample: JointSample, max_acceleration: FloatArray, max_jerk: FloatArray
+) -> Trajectory:
+    joints = len(names)
+    parameters = ruckig.InputParameter(joints)
+    parameters.control_interface = ruckig.ControlInterface.Velocity
+    parameters.synchronization = ruckig.Synchronization.No
+    parameters.current_position = sample.position.tolist()
+    parameters.current_velocity = sample.velocity.tolist()
+    parameters.current_acceleration = sample.acceleration.tolist()
+    parameters.max_acceleration = max_acceleration.tolist()
+    parameters.max_jerk = max_jerk.tolist()
+    motion = ruckig.Trajectory(joints)
+    result = ruckig.Ruckig(joints).calculate(parameters, motion)
+    if result not in (ruckig.Result.Working, ruckig.Result.Finished):
+        raise ValueError(f"no brake from velocity {sample.velocity.tolist()}: {result}")
+    times = _phases(motion)
+    states = np.array([motion.at_time(float(t))[:3] for t in times])
+    position, velocity, acceleration = states[:, 0], states[:, 1], states[:, 2]
+    at_rest = times[:, None] >= np.array(motion.independent_min_durations) - 1e-9
+    position = np.where(at_rest, position[-1], position)
+    velocity[at_rest] = acceleration[at_rest] = 0.0
     position[0], velocity[0], acceleration[0] = sample.position, sample.velocity, sample.acceleration
-    h = STEP_S
-    for i in range(steps):
-        jerk = np.array([row[i] if i < len(row) else 0.0 for row in jerks])
-        position[i + 1] = position[i] + h * velocity[i] + h**2 / 2 * acceleration[i] + h**3 / 6 * jerk
-        velocity[i + 1] = velocity[i] + h * acceleration[i] + h**2 / 2 * jerk
-        acceleration[i + 1] = acceleration[i] + h * jerk
-        at_rest = np.array([i + 1 >= len(row) for row in jerks])
-        velocity[i + 1, at_rest] = 0.0
-        acceleration[i + 1, at_rest] = 0.0
-        position[i + 1] = np.where(at_rest & (velocity[i] == 0.0), position[i], position[i + 1])
-    return Trajectory(names, h * np.arange(steps + 1, dtype=float), position, velocity, acceleration)
+    return Trajectory(names, times, position, velocity, acceleration)
+
+
+def _phases(motion: ruckig.Trajectory) -> FloatArray:
+    """Moments at which a phase of any joint begins or ends, in whole nanoseconds, none too close together."""
+    end = max(motion.duration, SHORTEST_S)
+    begins = [0.0]
+    for profile in motion.profiles[0]:
+        begins.extend(np.cumsum([*profile.brake.t, *profile.t]).tolist())
+    kept = [0.0]
+    for t in sorted(begins):
+        if t - kept[-1] >= _CLOSEST_S and end - t >= _CLOSEST_S:
+            kept.append(t)
+    return np.round(np.array([*kept, end]), 9)
