@@ -8,8 +8,9 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from pyrua_ros.backends.mujoco.bodies import scene_spec
 from pyrua_ros.backends.mujoco.meshes import read_obj, thin_to_detail
-from pyrua_ros.backends.mujoco.scenes import Scene
+from pyrua_ros.backends.mujoco.scene_types import Scene
 from pyrua_ros.robot_model.assets import asset_folder
 from pyrua_ros.robot_model.profile import RobotProfile
 from pyrua_ros.wire.config import Camera
@@ -32,6 +33,7 @@ SCENE_PREFIX = "scene/"
 # The hand's bodies have other names in the simulator's model than in the URDF.
 _HAND_BODIES = {"hand": "hand", "left_finger": "leftfinger", "right_finger": "rightfinger"}
 HAND_BODIES = tuple(_HAND_BODIES.values())
+FINGER_BODIES = HAND_BODIES[1:]
 
 
 def compile_model(profile: RobotProfile, scene: Scene, cameras: Sequence[Camera]) -> mujoco.MjModel:
@@ -42,8 +44,7 @@ def compile_model(profile: RobotProfile, scene: Scene, cameras: Sequence[Camera]
     _surroundings(spec, profile)
     for camera in cameras:
         _add_camera(spec, camera)
-    objects = mujoco.MjSpec.from_file(str(scene.mjcf))
-    spec.attach(objects, frame=spec.worldbody.add_frame(), prefix=SCENE_PREFIX)
+    spec.attach(scene_spec(scene), frame=spec.worldbody.add_frame(), prefix=SCENE_PREFIX)
     return spec.compile()
 
 

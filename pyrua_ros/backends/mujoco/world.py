@@ -13,6 +13,7 @@ from pyrua_ros.backends.mujoco import placement
 from pyrua_ros.backends.mujoco.controllers import ArmController, GripperController
 from pyrua_ros.backends.mujoco.model import (
     CONTROL_PERIOD,
+    FINGER_BODIES,
     HAND_ACTUATOR,
     HAND_BODIES,
     HAND_KP,
@@ -24,7 +25,8 @@ from pyrua_ros.backends.mujoco.model import (
     link_prefix,
 )
 from pyrua_ros.backends.mujoco.record import MotionRecord
-from pyrua_ros.backends.mujoco.scenes import Scene
+from pyrua_ros.backends.mujoco.scene_types import Scene
+from pyrua_ros.backends.mujoco.watch import Watch
 from pyrua_ros.robot_model.profile import RobotProfile
 from pyrua_ros.wire.config import Camera
 
@@ -71,10 +73,14 @@ class World:
         self._hand = self.model.actuator(HAND_ACTUATOR).id
         #: Body ids of the hand and the fingers.
         self.hand_bodies = {self.model.body(f"{link_prefix(profile)}_{name}").id for name in HAND_BODIES}
+        #: Those of the fingers alone.
+        self.finger_bodies = {self.model.body(f"{link_prefix(profile)}_{name}").id for name in FINGER_BODIES}
         self._damping = self.model.dof_damping[self._arm_dofs].copy()
         self._inertial = np.zeros(self.model.nv)
         self._acceleration = np.zeros(self.model.nv)
 
+        #: What has happened to the objects.
+        self.watch = Watch(self.model, scene, SCENE_PREFIX)
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
@@ -88,10 +94,12 @@ class World:
         self.gripper = GripperController(self.profile, HAND_KP)
         self.record = MotionRecord(len(home))
         mujoco.mj_forward(self.model, self.data)
+        self.watch.reset(self.data)
         for _ in range(round(_SETTLE_S / CONTROL_PERIOD)):
             self.step()
         self.data.time = 0.0
         self.record.reset()
+        self.watch.reset(self.data)
 
     @property
     def time(self) -> float:
@@ -127,6 +135,7 @@ class World:
         for _ in range(SUBSTEPS - 1):
             self.data.ctrl[self._arm_actuators] += substep * velocity
             mujoco.mj_step(self.model, self.data)
+        self.watch.update(self.data)
 
     def robot_state(self) -> RobotState:
         """Read the robot's encoders and torque sensors."""
@@ -143,14 +152,11 @@ class World:
 
     def _place(self, places: dict[str, placement.Place]) -> None:
         for name, place in places.items():
-            start = self.model.joint(self.model.body(f"{SCENE_PREFIX}{name}").jntadr[0]).qposadr[0]
-            yaw = place.yaw / 2
-            self.data.qpos[start : start + 7] = [
-                place.x,
-                place.y,
-                place.z,
-                np.cos(yaw),
-                0.0,
-                0.0,
-                np.sin(yaw),
-            ]
+            position = [place.x, place.y, place.z]
+            quat = [np.cos(place.yaw / 2), 0.0, 0.0, np.sin(place.yaw / 2)]
+            body = self.model.body(f"{SCENE_PREFIX}{name}")
+            if body.jntnum[0]:
+                start = self.model.joint(body.jntadr[0]).qposadr[0]
+                self.data.qpos[start : start + 7] = [*position, *quat]
+            else:
+                body.pos[:], body.quat[:] = position, quat
