@@ -42,7 +42,7 @@ def test_help_of_up_shows_every_argument_on_a_line_of_its_own(
 ) -> None:
     assert call(monkeypatch, "up", "--help") == 0
     out = capsys.readouterr().out
-    assert "\n  scene:=cube_bowl [cube_bowl]\n" in out
+    assert "\n  scene:=cube_bowl" in out
     assert "\n  max_dollars:=float\n" in out
 
 

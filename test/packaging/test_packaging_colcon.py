@@ -76,7 +76,7 @@ def test_an_installed_node_starts_and_finds_its_data(prefix: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(site), "AMENT_PREFIX_PATH": str(prefix)}
     words = [str(prefix / "lib" / "pyrua_ros" / "pyrua"), "up", "scene:=cube_bowls"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (
-        2,
-        "pyrua: scene:=cube_bowls: unknown scene (did you mean cube_bowl?); there are: cube_bowl\n",
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "pyrua: scene:=cube_bowls: unknown scene (did you mean cube_bowl?); there are: cube_bowl"
     )

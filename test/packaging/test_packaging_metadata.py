@@ -15,7 +15,7 @@ MANIFEST = ElementTree.parse(ROOT / "package.xml").getroot()
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 #: What rosdep has no key for; README says how to install it.
-WITHOUT_KEY = {"ruckig", "pyseccomp", "ipykernel", "jupyter_client"}
+WITHOUT_KEY = {"ruckig", "ompl", "pyseccomp", "ipykernel", "jupyter_client"}
 KEYS = {
     "numpy": "python3-numpy",
     "scipy": "python3-scipy",
