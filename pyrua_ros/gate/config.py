@@ -7,7 +7,7 @@ from functools import lru_cache
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pyrua_ros import paths
-from pyrua_ros.robot_model.profile import explain, read_yaml
+from pyrua_ros.robot_model.profile import Box, explain, read_yaml
 
 
 class _Section(BaseModel):
@@ -31,6 +31,18 @@ class Limits(_Section):
     acceleration_step: float = Field(ge=0, description="rad/s² of step allowed at start and end")
 
 
+class Collision(_Section):
+    """How closely a path is searched for collisions."""
+
+    step_rad: float = Field(gt=0, description="rad of the joint that moves most between two checked postures")
+    max_postures: int = Field(ge=2, description="most postures of one trajectory")
+    inline_postures: int = Field(ge=1, description="up to so many are checked at once, more in the worker")
+    slack_m: float = Field(
+        ge=0, description="m of overlap that still passes: shapes are hulls, paths rounded"
+    )
+    keep_out: dict[str, Box] = Field(description="boxes that no link may enter, base frame, m")
+
+
 class Start(_Section):
     """How closely a trajectory must begin where the arm is."""
 
@@ -40,6 +52,12 @@ class Start(_Section):
     rest_measured_velocity: float = Field(gt=0, description="rad/s of the measured state that counts as rest")
     motion_position: float = Field(gt=0, description="rad between first point and command, in motion")
     motion_velocity: float = Field(gt=0, description="rad/s between first point and command, in motion")
+    motion_acceleration: float = Field(gt=0, description="rad/s² between first point and command, in motion")
+    seam: float = Field(ge=0, description="rad, rad/s off the command that need no blending")
+    blend_s: float = Field(gt=0, description="s in which a larger difference is blended away")
+    align_s: float = Field(gt=0, description="s that an unstamped trajectory may be early or late, in motion")
+    max_lead_s: float = Field(gt=0, description="s that a stamped trajectory may begin in the future")
+    max_late_s: float = Field(gt=0, description="s that a stamped trajectory may have begun before")
 
 
 class Progress(_Section):
@@ -54,6 +72,12 @@ class Progress(_Section):
     standstill_motion: float = Field(gt=0, description="rad of measured motion that is not standing still")
     standstill_command: float = Field(gt=0, description="rad of commanded motion that the joints must follow")
     stale_s: float = Field(gt=0, description="s of steady time without joint states while moving")
+    frozen_s: float = Field(
+        gt=0, description="s of steady time that joint states may repeat the very same values"
+    )
+    frozen_command: float = Field(gt=0, description="rad of commanded motion during which they must change")
+    late_s: float = Field(gt=0, description="s between two looks of the gate at a motion")
+    clock_back_s: float = Field(gt=0, description="s that ROS time may step back")
     finger_speed: float = Field(gt=0, description="m/s below which the fingers are at rest")
     finger_rest_s: float = Field(gt=0, description="s of ROS time that the fingers must be at rest")
     finger_timeout_s: float = Field(gt=0, description="s of ROS time beyond full travel at nominal speed")
@@ -71,6 +95,7 @@ class GateConfig(_Section):
     """All of `config/gate.yaml`."""
 
     limits: Limits
+    collision: Collision
     start: Start
     progress: Progress
     input: Input

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrua_ros.gate.collisions import PathChecker, postures
 from pyrua_ros.gate.config import GateConfig
 from pyrua_ros.gate.limits import LimitChecker, Refused
 from pyrua_ros.gate.measured import Measured
-from pyrua_ros.gate.outlet import Outlet
+from pyrua_ros.gate.outlet import Command, Outlet
 from pyrua_ros.gate.progress import ArmProgress, GripperProgress, Now
-from pyrua_ros.gate.start import check_start
+from pyrua_ros.gate.start import fit_start
+from pyrua_ros.gate.worker import CheckWorker
 from pyrua_ros.robot_model.profile import RobotProfile
 from pyrua_ros.robot_model.trajectory import Trajectory
 
+FloatArray = NDArray[np.float64]
+
 Source = Literal["agent", "operator"]
 Device = Literal["arm", "gripper"]
+
+#: Goal IDs that are remembered while approval is on.
+_SHOWN = 1000
 
 
 @dataclass(frozen=True)
@@ -25,7 +36,7 @@ class Event:
     """One step in a goal's life."""
 
     goal: str
-    event: Literal["accepted", "refused", "preempted", "held", "done"]
+    event: Literal["waiting", "accepted", "refused", "preempted", "held", "done"]
     reason: str
     source: Source
     device: Device
@@ -38,6 +49,19 @@ class _Goal:
     progress: ArmProgress | GripperProgress
 
 
+@dataclass(frozen=True)
+class _Candidate:
+    """An arm trajectory that passed the cheap checks and is not on its way yet."""
+
+    id: str
+    source: Source
+    trajectory: Trajectory
+    begin: float | None  # ROS time of its first point, s; None: when it is let go
+    number: int
+    stage: Literal["checking", "waiting"] = "checking"
+    approved: bool = False
+
+
 class Gate:
     """Owns the modes and the goals. Everything but `stop` is called from one thread.
 
@@ -45,6 +69,9 @@ class Gate:
     ----------
     send_gripper : width m, force N or None, goal ID.
     emit : called with every event, in order.
+    paths : checks short paths here and now.
+    worker : checks the others; its answers are read in `tick`.
+    approval : every arm trajectory of the agent waits for `approve`.
     """
 
     def __init__(
@@ -56,6 +83,9 @@ class Gate:
         clock: Callable[[], Now],
         send_gripper: Callable[[float, float | None, str], None],
         emit: Callable[[Event], None],
+        paths: PathChecker,
+        worker: CheckWorker,
+        approval: bool = False,
     ) -> None:
         self._profile = profile
         self._config = config
@@ -64,12 +94,19 @@ class Gate:
         self._clock = clock
         self._send_gripper = send_gripper
         self._emit = emit
+        self._paths = paths
+        self._worker = worker
+        self._approval = approval
+        self._candidate: _Candidate | None = None
+        self._numbers = itertools.count(1)
+        self._shown: dict[str, None] = {}
         self._owner: Source = "agent"
         self._why = ""
         self._arm: _Goal | None = None
         self._gripper: _Goal | None = None
         self._measured: Measured | None = None
-        self._ticked = clock().steady
+        self._max_width = profile.gripper.max_width
+        self._ros, self._ticked = clock().ros, clock().steady
         self.closing = False
 
     @property
@@ -95,31 +132,64 @@ class Gate:
         """Whether a goal is under way."""
         return self._arm is not None or self._gripper is not None
 
+    @property
+    def waiting(self) -> str:
+        """ID of the goal that waits for approval, or an empty string."""
+        candidate = self._candidate
+        return candidate.id if candidate is not None and candidate.stage == "waiting" else ""
+
     def on_measured(self, measured: Measured) -> None:
         """Take the newest joint states."""
         self._measured = measured
 
     def on_trajectory(
-        self, source: Source, goal: str, trajectory: Trajectory, robot_listens: str = ""
+        self,
+        source: Source,
+        goal: str,
+        trajectory: Trajectory,
+        robot_listens: str = "",
+        begin: float | None = None,
     ) -> None:
-        """Pass an arm trajectory on, or refuse it. `robot_listens`: why nobody would hear it; empty when fine."""
+        """Take an arm trajectory: refuse it, pass it on, or keep it until it is checked and approved.
+
+        Parameters
+        ----------
+        robot_listens : why nobody would hear it; empty when fine.
+        begin : ROS time of its first point, s; None: now.
+        """
         try:
             measured = self._admit(source, goal, robot_listens)
-            trajectory = self._checker.check(trajectory)
-            command = self._outlet.last
-            ros = self._outlet.now()
-            check_start(trajectory, command, measured, ros, self._config.start)
-            if not self._outlet.forward(trajectory, goal):
-                raise Refused(f"stopped: {self._outlet.why}")
+            self._check_fresh(source, goal)
+            trajectory = self._checker.read(trajectory)
+            candidate = _Candidate(goal, source, trajectory, begin, next(self._numbers))
+            candidate, fitted = self._fit(candidate, measured)
+            times, positions = postures(fitted, self._config.collision)
         except Refused as refusal:
             self._emit(Event(goal, "refused", str(refusal), source, "arm"))
             return
-        self._end("arm", "preempted", f"replaced by {goal}")
-        self._emit(Event(goal, "accepted", "", source, "arm"))
-        sent = self._outlet.last
-        assert sent is not None
-        self._arm = _Goal(goal, source, ArmProgress(sent, measured, self._clock(), self._config.progress))
-        self._why = ""
+        self._drop("preempted", f"replaced by {goal}", by=candidate)
+        self._judge(candidate, measured, times, positions)
+
+    def approve(self, goal: str, yes: bool, comment: str = "") -> str:
+        """Let the waiting goal go, or refuse it; returns what came of it. An ID that does not wait changes nothing."""
+        candidate = self._candidate
+        if candidate is None or candidate.stage != "waiting" or candidate.id != goal:
+            waiting = candidate.id if candidate is not None and candidate.stage == "waiting" else "none"
+            return f"ignored: goal '{goal}' does not wait for approval (waiting: {waiting})"
+        if not yes:
+            self._drop("refused", comment or "a person did not approve it")
+            return f"goal '{goal}' is refused"
+        self._candidate = None
+        candidate = replace(candidate, number=next(self._numbers), stage="checking", approved=True)
+        try:
+            measured = self._admit(candidate.source, goal, "")
+            candidate, fitted = self._fit(candidate, measured)
+            times, positions = postures(fitted, self._config.collision)
+        except Refused as refusal:
+            self._refuse_candidate(candidate, str(refusal))
+            return f"goal '{goal}' is approved, and refused: {refusal}"
+        self._judge(candidate, measured, times, positions)
+        return f"goal '{goal}' is approved"
 
     def on_gripper(
         self, source: Source, goal: str, width: float, force: float | None, robot_listens: str = ""
@@ -154,6 +224,7 @@ class Gate:
     def hold(self, reason: str) -> None:
         """Brake the arm and still moving fingers; end their goals. Not latched."""
         self._brake(reason)
+        self._drop("refused", reason)
         if self._gripper is not None:
             self._still_fingers()
             self._end("gripper", "held", reason)
@@ -176,21 +247,35 @@ class Gate:
             self._gripper is not None and self._gripper.source == source
         ):
             self.hold(f"the {source} is gone: its publisher lost liveliness")
+        elif self._candidate is not None and self._candidate.source == source:
+            self._drop("refused", f"the {source} is gone: its publisher lost liveliness")
 
     def tick(self) -> None:
         """Look at every goal; call it often."""
         now = self._clock()
-        if self._outlet.stopped and self.busy:
+        if self._outlet.stopped and (self.busy or self._candidate is not None):
             # `stop` has braked the arm already; what is left is to say so. A gripper command that was on its
             # way out during the stop is stilled here.
+            reason = f"stopped: {self._outlet.why}"
+            self._drop("refused", reason)
             if self._gripper is not None:
                 self._still_fingers()
             for device in ("arm", "gripper"):
-                self._end(device, "held", f"stopped: {self._outlet.why}")
+                self._end(device, "held", reason)
             return
-        late = now.steady - self._ticked > self._config.progress.stale_s
-        self._ticked = now.steady
-        if self._measured is None or late:
+        answer = self._worker.answer()
+        if answer is not None and self._candidate is not None and answer[0] == self._candidate.number:
+            candidate, self._candidate = self._candidate, None
+            self._judged(candidate, answer[1])
+        late, self._ticked = now.steady - self._ticked, now.steady
+        back = self._clock_back(now)
+        if back and self.busy:
+            self.hold(f"ROS time jumped back by {back:.3g} s")
+            return
+        if late > self._config.progress.late_s and self.busy:
+            self.hold(f"the gate itself was held up for {late:.2f} s and could not watch the arm")
+            return
+        if self._measured is None or late > self._config.progress.stale_s:
             # This process was held up itself: what seems stale may be waiting to be read.
             return
         if self._arm is not None and (verdict := self._arm.progress.check(self._measured, now)) is not None:
@@ -204,6 +289,89 @@ class Gate:
                 if verdict.event == "held":
                     self._still_fingers()
                 self._end("gripper", verdict.event, verdict.reason)
+
+    def _clock_back(self, now: Now) -> float:
+        """Seconds that ROS time jumped back since the last look; the command goes back with it."""
+        back, self._ros = self._ros - now.ros, now.ros
+        if back <= self._config.progress.clock_back_s:
+            return 0.0
+        self._outlet.shift(-back)
+        return back
+
+    def _check_fresh(self, source: Source, goal: str) -> None:
+        """Refuse an ID that was used: a person approves what was shown under it."""
+        if not self._approval or source != "agent":
+            return
+        if goal in self._shown:
+            raise Refused(f"goal ID '{goal}' was used before; with approval every trajectory needs its own")
+        self._shown[goal] = None
+        if len(self._shown) > _SHOWN:
+            del self._shown[next(iter(self._shown))]
+
+    def _fit(self, candidate: _Candidate, measured: Measured) -> tuple[_Candidate, Trajectory]:
+        """Apply the start rule at this moment; returns what would be sent now, checked; raises Refused."""
+        waits = self._approval and candidate.source == "agent" and not candidate.approved
+        begin = None if waits else candidate.begin
+        fitted, begin = fit_start(
+            candidate.trajectory, begin, self._outlet.last, measured, self._outlet.now(), self._config.start
+        )
+        self._checker.check_motion(fitted)
+        return replace(candidate, begin=None if waits else begin), fitted
+
+    def _judge(
+        self, candidate: _Candidate, measured: Measured, times: FloatArray, positions: FloatArray
+    ) -> None:
+        """Have the path checked for collisions: here when it is short, else by the worker."""
+        width = None if math.isnan(measured.width) else min(max(measured.width, 0.0), self._max_width)
+        if len(times) <= self._config.collision.inline_postures:
+            self._judged(candidate, self._paths.check(times, positions, width))
+        else:
+            self._candidate = candidate
+            self._worker.ask(candidate.number, times, positions, width)
+
+    def _judged(self, candidate: _Candidate, problem: str) -> None:
+        if problem:
+            self._refuse_candidate(candidate, problem)
+        elif self._approval and candidate.source == "agent" and not candidate.approved:
+            self._candidate = replace(candidate, stage="waiting")
+            self._emit(Event(candidate.id, "waiting", "a person must approve this motion", "agent", "arm"))
+        else:
+            self._let_go(candidate)
+
+    def _let_go(self, candidate: _Candidate) -> None:
+        """Send a checked candidate if it still fits."""
+        try:
+            measured = self._admit(candidate.source, candidate.id, "")
+            candidate, fitted = self._fit(candidate, measured)
+            if not self._outlet.forward(fitted, candidate.id):
+                raise Refused(f"stopped: {self._outlet.why}")
+        except Refused as refusal:
+            self._refuse_candidate(candidate, str(refusal))
+            return
+        if self._arm is None or (self._arm.id, self._arm.source) != (candidate.id, candidate.source):
+            self._end("arm", "preempted", f"replaced by {candidate.id}")
+            self._emit(Event(candidate.id, "accepted", "", candidate.source, "arm"))
+        sent = self._outlet.last
+        assert sent is not None
+        progress = ArmProgress(sent, measured, self._clock(), self._config.progress)
+        if self._arm is not None:
+            progress.continue_from(self._arm.progress)
+        self._arm = _Goal(candidate.id, candidate.source, progress)
+        self._why = ""
+
+    def _refuse_candidate(self, candidate: _Candidate, reason: str) -> None:
+        self._emit(Event(candidate.id, "refused", reason, candidate.source, "arm"))
+
+    def _drop(
+        self, event: Literal["preempted", "refused"], reason: str, by: _Candidate | None = None
+    ) -> None:
+        """Let go of the candidate that is being checked or waits; silently when its own stream goes on."""
+        dropped, self._candidate = self._candidate, None
+        if dropped is None:
+            return
+        self._worker.forget()
+        if by is None or (by.id, by.source) != (dropped.id, dropped.source):
+            self._emit(Event(dropped.id, event, reason, dropped.source, "arm"))
 
     def _admit(self, source: Source, goal: str, robot_listens: str) -> Measured:
         """Return the fresh measured state when `source` may command at all; raises Refused."""
@@ -235,10 +403,22 @@ class Gate:
 
     def _brake(self, reason: str) -> None:
         command = self._outlet.last
-        if command is not None and not command.ended(self._clock().ros):
-            self._outlet.brake()
+        if command is not None:
+            if self._lost(command):
+                assert self._measured is not None
+                self._outlet.rest_at(self._measured.position)
+            elif not command.ended(self._clock().ros):
+                self._outlet.brake()
         self._end("arm", "held", reason)
         self._why = reason
+
+    def _lost(self, command: Command) -> bool:
+        """Whether the arm rests far from its command: to brake from there would first drive it on."""
+        now, measured, progress = self._clock(), self._measured, self._config.progress
+        if self._arm is None or measured is None or now.steady - measured.steady > progress.stale_s:
+            return False
+        off = float(np.abs(measured.position - command.at(now.ros).position).max())
+        return off > progress.max_deviation and measured.speed <= progress.done_velocity
 
     def _still_fingers(self) -> None:
         """Keep moving fingers where they are; a grasp that already holds is not touched."""

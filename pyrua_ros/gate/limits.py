@@ -42,11 +42,20 @@ class LimitChecker:
 
     def check(self, trajectory: Trajectory) -> Trajectory:
         """Return the trajectory with its joints in the profile's order; raises Refused with the first reason."""
+        trajectory = self.read(trajectory)
+        self.check_motion(trajectory)
+        return trajectory
+
+    def read(self, trajectory: Trajectory) -> Trajectory:
+        """Check names, values, times and the end; returns it with its joints in the profile's order."""
         trajectory = self._in_order(trajectory)
         self._check_shape(trajectory)
-        self._check_motion(trajectory)
-        self._check_workspace(trajectory)
         return trajectory
+
+    def check_motion(self, trajectory: Trajectory) -> None:
+        """Check position, velocity, acceleration, jerk and workspace all along what `read` returned."""
+        self._check_derivatives(trajectory)
+        self._check_workspace(trajectory)
 
     def _in_order(self, trajectory: Trajectory) -> Trajectory:
         wanted, got = self._profile.arm.joints, trajectory.names
@@ -108,7 +117,7 @@ class LimitChecker:
                     f"{last[j]:.4g} {unit} (limit {limit:.4g})"
                 )
 
-    def _check_motion(self, trajectory: Trajectory) -> None:
+    def _check_derivatives(self, trajectory: Trajectory) -> None:
         profile, config = self._profile, self._config
         position = segments(trajectory)
         if not len(position):

@@ -15,6 +15,7 @@ import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from numpy.typing import NDArray
+from pydantic import ValidationError
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.executors import SingleThreadedExecutor
@@ -30,6 +31,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from pyrua_ros.gate import config as gate_config
 from pyrua_ros.gate import measured as joint_states
+from pyrua_ros.gate.collisions import PathChecker
 from pyrua_ros.gate.config import GateConfig
 from pyrua_ros.gate.core import Device, Event, Gate, Source
 from pyrua_ros.gate.exclusive import ExclusiveTopics
@@ -40,13 +42,14 @@ from pyrua_ros.gate.measured import Measured
 from pyrua_ros.gate.outlet import Outlet
 from pyrua_ros.gate.progress import Now
 from pyrua_ros.gate.stop_socket import StopServer, StopSocketError
+from pyrua_ros.gate.worker import CheckWorker
 from pyrua_ros.robot_model import profile as robot_profile
 from pyrua_ros.robot_model.assets import AssetError
 from pyrua_ros.robot_model.brake import brake
 from pyrua_ros.robot_model.model import RobotModel
 from pyrua_ros.robot_model.profile import ConfigError, RobotProfile
 from pyrua_ros.wire import names, qos, trajectories
-from pyrua_ros.wire.gate import GateEvent, GateState, Mode
+from pyrua_ros.wire.gate import Approval, GateEvent, GateState, Mode
 
 _TICK_S = 0.02
 _STATE_S = 0.5
@@ -55,6 +58,8 @@ _STATE_S = 0.5
 _INPUTS: tuple[tuple[Source, Device, str], ...] = (
     ("agent", "arm", names.AGENT_TRAJECTORY),
     ("agent", "gripper", names.AGENT_GRIPPER),
+    ("operator", "arm", names.OPERATOR_TRAJECTORY),
+    ("operator", "gripper", names.OPERATOR_GRIPPER),
 )
 
 
@@ -74,6 +79,7 @@ class GateNode:
         self._boot_id = uuid.uuid4().hex[:12]
         run_dir: str = node.declare_parameter("run_dir", "").value
         socket: str = node.declare_parameter("socket", "").value
+        approve = self._approval_mode(node.declare_parameter("approve", "none").value)
         start_stopped: bool = node.declare_parameter("start_stopped", False).value
 
         began = time.monotonic()
@@ -102,6 +108,9 @@ class GateNode:
             send=lambda trajectory, goal: self._arm_out.publish(trajectories.to_message(trajectory, goal)),
             latency_s=config.start.latency_s,
         )
+        # Before the worker's first answer.
+        self._wake = node.create_guard_condition(self._tick)
+        self._worker = CheckWorker(PathChecker(profile, config.collision).check, self._wake.trigger)
         self._gate = Gate(
             profile,
             config,
@@ -112,6 +121,9 @@ class GateNode:
                 trajectories.gripper_message(width, force, goal)
             ),
             emit=self._publish_event,
+            paths=PathChecker(profile, config.collision),
+            worker=self._worker,
+            approval=approve == "motion",
         )
         self._latch = self._open_latch(run_dir, start_stopped)
         self._raw_state: tuple[bytes, float] | None = None
@@ -125,9 +137,11 @@ class GateNode:
         node.create_service(Trigger, names.GATE_HOLD, self._on_hold)
         node.create_service(Trigger, names.GATE_STOP, self._on_stop)
         node.create_service(Trigger, names.GATE_RESUME, self._on_resume)
+        node.create_service(Trigger, names.GATE_TAKE_OVER, self._on_take_over)
+        node.create_service(Trigger, names.GATE_HAND_BACK, self._on_hand_back)
+        node.create_subscription(String, names.AGENT_APPROVE, self._on_approve, qos.EVENTS)
         node.create_timer(_TICK_S, self._tick, clock=steady)
         node.create_timer(_STATE_S, self._look_around, clock=steady)
-        self._wake = node.create_guard_condition(self._tick)
         self._socket = self._serve_stop(socket)
         self._publish_state()
 
@@ -140,6 +154,7 @@ class GateNode:
             executor.spin_once(timeout_sec=0.05)
         if self._socket is not None:
             self._socket.close()
+        self._worker.close()
 
     def hold(self, reason: str) -> None:
         """Brake; for trouble in this process."""
@@ -150,6 +165,12 @@ class GateNode:
         # Without /clock, ROS time is the system clock, which may be set: the steady clock has the same rate.
         ros = self._node.get_clock().now().nanoseconds * 1e-9 if self._sim_time else steady
         return Now(ros, steady)
+
+    @staticmethod
+    def _approval_mode(value: str) -> str:
+        if value not in ("none", "motion", "every"):
+            raise StartError(f"approve is '{value}'; it can be: none, motion, every")
+        return value
 
     @staticmethod
     def _refuse(intruder: str) -> None:
@@ -218,12 +239,21 @@ class GateNode:
             goal = message.header.frame_id
             if device == "arm":
                 trajectory = trajectories.from_message(message)
-                self._gate.on_trajectory(source, goal, trajectory, self._unheard(self._arm_out))
+                begin = self._begin(message)
+                self._gate.on_trajectory(source, goal, trajectory, self._unheard(self._arm_out), begin)
             else:
                 width, force = trajectories.read_gripper(message)
                 self._gate.on_gripper(source, goal, width, force, self._unheard(self._gripper_out))
         except (Refused, ValueError) as refusal:
             self._gate.refuse(source, device, peek_goal(raw), str(refusal))
+
+    def _begin(self, message: JointTrajectory) -> float | None:
+        """Moment of the first point on the gate's clock, s; None without a stamp."""
+        stamp = message.header.stamp
+        if stamp.sec == 0 and stamp.nanosec == 0:
+            return None
+        ahead: float = stamp.sec + stamp.nanosec * 1e-9 - self._node.get_clock().now().nanoseconds * 1e-9
+        return self._now().ros + ahead
 
     def _unheard(self, publisher: Publisher[JointTrajectory]) -> str:
         if publisher.get_subscription_count() > 0:
@@ -264,6 +294,8 @@ class GateNode:
     def _state(self) -> tuple[Mode, str, bool]:
         """Mode, why, and whether something moves; what the gate still waits for comes first."""
         why = self._gate.why
+        if self._gate.waiting:
+            why = f"goal {self._gate.waiting} waits for approval"
         if self._gate.mode != "stopped":
             if self._measured is None:
                 why = f"not ready: {self._state_problem or 'no joint_states yet'}"
@@ -289,6 +321,27 @@ class GateNode:
         self._gate.hold("hold was requested")
         response.success, response.message = True, "held"
         return response
+
+    def _on_take_over(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._gate.take_over("an operator")
+        self._publish_state()
+        response.success, response.message = True, self._gate.mode
+        return response
+
+    def _on_hand_back(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._gate.hand_back("an operator")
+        self._publish_state()
+        response.success, response.message = True, self._gate.mode
+        return response
+
+    def _on_approve(self, message: String) -> None:
+        try:
+            answer = Approval.model_validate_json(message.data)
+        except ValidationError as error:
+            self._log.error(f"unreadable {names.AGENT_APPROVE}: {' '.join(str(error).split())}")
+            return
+        self._read_state()
+        self._log.info(f"approval: {self._gate.approve(answer.id, answer.approve, answer.comment)}")
 
     def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success, response.message = True, self._stop("the stop service was called")
@@ -353,6 +406,8 @@ def main(args: list[str] | None = None) -> int:
         nonlocal wanted
         wanted = False
 
+    # A stop must not wait for a long turn of the worker's thread.
+    sys.setswitchinterval(0.001)
     signal.signal(signal.SIGINT, end)
     signal.signal(signal.SIGTERM, end)
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)

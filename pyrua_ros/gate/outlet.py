@@ -13,8 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyrua_ros.robot_model.trajectory import JointSample, Trajectory
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,21 @@ class Outlet:
             self.brake()
             return False
         return True
+
+    def rest_at(self, position: FloatArray) -> None:
+        """Tell the arm to rest where it is measured; when it does not follow its command any more."""
+        last = self._last
+        if last is None:
+            return
+        rest = np.zeros((1, len(last.trajectory.names)))
+        hold = Trajectory(last.trajectory.names, np.zeros(1), position[None, :].copy(), rest, rest)
+        self._put(Command(hold, self.now()))
+
+    def shift(self, seconds: float) -> None:
+        """Move the last command in ROS time: the clock jumped by `seconds`, the arm did not."""
+        last = self._last
+        if last is not None:
+            self._last = Command(last.trajectory, last.start + seconds, last.goal)
 
     def brake(self) -> None:
         """Bring the arm from its commanded state to rest; nothing to do before the first command."""

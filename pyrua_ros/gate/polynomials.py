@@ -51,6 +51,15 @@ def evaluate(control: FloatArray, u: FloatArray) -> FloatArray:
     return values
 
 
+def evaluate_at(control: FloatArray, u: FloatArray) -> FloatArray:
+    """Value of every polynomial at its own `u` in [0, 1], ``[polynomials, joints]`` (de Casteljau)."""
+    rows, w = control, u[:, None, None]
+    while rows.shape[1] > 1:
+        rows = (1 - w) * rows[:, :-1] + w * rows[:, 1:]
+    values: FloatArray = rows[:, 0]
+    return values
+
+
 def first_above(control: FloatArray, ceiling: FloatArray) -> tuple[int, float, float] | None:
     """Where a polynomial rises above its ceiling on [0, 1].
 

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyrua_ros.gate.config import Progress
 from pyrua_ros.gate.measured import Measured
 from pyrua_ros.gate.outlet import Command
 from pyrua_ros.robot_model.profile import RobotProfile
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Verdict:
 
 
 class ClockWatch:
-    """Sees ROS time stand still or jump back."""
+    """Sees ROS time stand still."""
 
     def __init__(self, now: Now, standstill_s: float) -> None:
         self._moved = now
@@ -38,11 +41,7 @@ class ClockWatch:
 
     def check(self, now: Now) -> str:
         """Empty while ROS time advances, else what is wrong with it."""
-        back = self._moved.ros - now.ros
-        if back > 0.1:
-            self._moved = now
-            return f"ROS time jumped back by {back:.3g} s"
-        if now.ros > self._moved.ros:
+        if now.ros != self._moved.ros:
             self._moved = now
         still = now.steady - self._moved.steady
         if still > self._standstill_s:
@@ -58,7 +57,19 @@ class ArmProgress:
         self._config = config
         self._clock = ClockWatch(now, config.standstill_s)
         self._started = measured.position
+        # Each: measured position, commanded position, steady time.
+        self._anchored: tuple[FloatArray, FloatArray, float]
+        self._same: tuple[FloatArray, FloatArray, float]
         self._anchor(measured, now)
+        self._changed(measured, now)
+
+    def continue_from(self, previous: ArmProgress | GripperProgress) -> None:
+        """Go on watching what the motion before this one left under watch: streams would never stall else."""
+        if isinstance(previous, ArmProgress) and not previous._command.ended(self._command.start):
+            self._clock = previous._clock
+            self._started = previous._started
+            self._anchored = previous._anchored
+            self._same = previous._same
 
     def check(self, measured: Measured, now: Now) -> Verdict | None:
         """Return the verdict, or None while the goal is under way."""
@@ -76,6 +87,9 @@ class ArmProgress:
             return self._settled(measured, now, abs(float(error[j])), off)
         if np.abs(measured.position - self._started).max() <= config.standstill_motion:
             off = f"the joints have not moved since the start; {off}"
+        frozen = self._frozen(measured, now)
+        if frozen:
+            return Verdict("held", f"{frozen}; {off}")
         if self._stands_still(measured, now):
             return Verdict("held", f"the joints have stood still for {config.standstill_s:.1f} s; {off}")
         if abs(error[j]) > config.max_deviation and not self._merely_late(measured, now):
@@ -105,19 +119,37 @@ class ArmProgress:
         return Verdict("held", f"stalled short of the end; {off}")
 
     def _anchor(self, measured: Measured, now: Now) -> None:
-        self._anchor_measured = measured.position
-        self._anchor_command = self._command.at(now.ros).position
-        self._anchor_steady = now.steady
+        self._anchored = (measured.position, self._command.at(now.ros).position, now.steady)
+
+    def _changed(self, measured: Measured, now: Now) -> None:
+        self._same = (measured.position, self._command.at(now.ros).position, now.steady)
+
+    def _frozen(self, measured: Measured, now: Now) -> str:
+        """Joint states that come and never change in the last bit, although the command moved on."""
+        config = self._config
+        position, command, since = self._same
+        if not np.array_equal(measured.position, position):
+            self._changed(measured, now)
+            return ""
+        same = now.steady - since
+        commanded = float(np.abs(self._command.at(now.ros).position - command).max())
+        if same <= config.frozen_s or commanded <= config.frozen_command:
+            return ""
+        return (
+            f"joint_states have been the very same for {same:.2f} s while the command moved {commanded:.3g} rad: "
+            "they are frozen, or the arm does not move"
+        )
 
     def _stands_still(self, measured: Measured, now: Now) -> bool:
         """No measured motion for a while although the command moved on."""
         config = self._config
-        if np.abs(measured.position - self._anchor_measured).max() > config.standstill_motion:
+        position, command, since = self._anchored
+        if np.abs(measured.position - position).max() > config.standstill_motion:
             self._anchor(measured, now)
             return False
-        if now.steady - self._anchor_steady <= config.standstill_s:
+        if now.steady - since <= config.standstill_s:
             return False
-        commanded = np.abs(self._command.at(now.ros).position - self._anchor_command).max()
+        commanded = np.abs(self._command.at(now.ros).position - command).max()
         if commanded <= config.standstill_command:
             self._anchor(measured, now)
             return False

@@ -14,12 +14,16 @@ GATE_SILENCE_S = 1.0
 
 
 class GateEvent(BaseModel):
-    """One step in a goal's life. Terminal: refused, preempted, held, done."""
+    """One step in a goal's life: [waiting,] accepted, then one that ends it.
+
+    Terminal: refused, preempted, held, done. A stream of trajectories under one goal ID is one goal; there,
+    `refused` concerns one trajectory, and the one before it goes on to its end.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     goal: str
-    event: Literal["accepted", "refused", "preempted", "held", "done"]
+    event: Literal["waiting", "accepted", "refused", "preempted", "held", "done"]
     reason: str = ""
     source: Literal["agent", "operator"] = "agent"
     device: Literal["arm", "gripper"] = "arm"
@@ -27,7 +31,17 @@ class GateEvent(BaseModel):
     @property
     def terminal(self) -> bool:
         """Whether nothing more follows for this goal."""
-        return self.event != "accepted"
+        return self.event not in ("waiting", "accepted")
+
+
+class Approval(BaseModel):
+    """A person's answer on `agent/approve`, as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    approve: bool
+    comment: str = ""
 
 
 class GateState(BaseModel):

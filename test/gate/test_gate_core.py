@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrua_ros.gate import config as gate_config
+from pyrua_ros.gate.collisions import PathChecker
 from pyrua_ros.gate.core import Event, Gate
 from pyrua_ros.gate.limits import LimitChecker
 from pyrua_ros.gate.measured import Measured
@@ -45,17 +46,41 @@ def one_joint(joint: int, by: float) -> np.ndarray:
     return d
 
 
+PATHS = PathChecker(FR3, CONFIG.collision)
+
+
+class InstantWorker:
+    """In place of the worker's thread: answers at the next tick."""
+
+    def __init__(self) -> None:
+        self.slow = False
+        self.asked: tuple[int, str] | None = None
+
+    def ask(self, number: int, times: np.ndarray, positions: np.ndarray, width: float | None) -> None:
+        self.asked = number, PATHS.check(times, positions, width)
+
+    def forget(self) -> None:
+        self.asked = None
+
+    def answer(self) -> tuple[int, str] | None:
+        if self.slow:
+            return None
+        answer, self.asked = self.asked, None
+        return answer
+
+
 class Cell:
     """The gate, a robot that follows perfectly unless told otherwise, and a clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, approval: bool = False) -> None:
         self.now = Now(ros=100.0, steady=5.0)
         self.events: list[Event] = []
         self.sent: list[tuple[float, Trajectory, str]] = []
         self.grips: list[tuple[float, float | None, str]] = []
         self.width, self.width_target, self.width_stop = 0.08, 0.08, 0.0
         self.follows = self.reports = self.clock_runs = True
-        self.lag = 0.0
+        self.lag = self.noise = 0.0
+        self.frozen = False
         self.blocked_at: float | None = None
         self.position = HOME.copy()
         self.velocity = np.zeros(7)
@@ -66,7 +91,19 @@ class Cell:
             CONFIG.start.latency_s,
         )
         checker = LimitChecker(FR3, CONFIG.limits, lambda q: np.array([0.4, 0.0, 0.4]))
-        self.gate = Gate(FR3, CONFIG, checker, self.outlet, lambda: self.now, self._grip, self.events.append)
+        self.worker = InstantWorker()
+        self.gate = Gate(
+            FR3,
+            CONFIG,
+            checker,
+            self.outlet,
+            lambda: self.now,
+            self._grip,
+            self.events.append,
+            PATHS,
+            self.worker,  # type: ignore[arg-type]
+            approval,
+        )
         self.run(STEP)
 
     def _grip(self, width: float, force: float | None, goal: str) -> None:
@@ -88,13 +125,23 @@ class Cell:
             target = max(self.width_target, self.width_stop)
             self.width += float(np.clip(target - self.width, -step, step))
             if self.reports:
-                self.gate.on_measured(Measured(self.position, self.velocity, self.width, self.now.steady))
+                # A real sensor never repeats itself to the last bit.
+                self.noise = 1e-9 - self.noise if not self.frozen else self.noise
+                self.gate.on_measured(
+                    Measured(self.position + self.noise, self.velocity, self.width, self.now.steady)
+                )
             self.gate.tick()
 
     def go(self, goal: str = "g1", to: np.ndarray | None = None, duration: float = 2.0) -> Trajectory:
         trajectory = minimum_jerk(self.position, HOME + 0.2 if to is None else to, duration)
         self.gate.on_trajectory("agent", goal, trajectory)
+        self.answer()
         return trajectory
+
+    def answer(self) -> None:
+        """Let the worker's answer arrive."""
+        if not self.worker.slow:
+            self.gate.tick()
 
     def last(self) -> tuple[str, str, str]:
         event = self.events[-1]
