@@ -47,6 +47,7 @@ class Arguments:
     backend: str = _argument("mujoco", "where the robot is", choices=("mujoco",))
     robot: str = _argument("fr3", "which robot", choices=lambda: _stems("config/robots"))
     scene: str = _argument("cube_bowl", "what stands on the table", choices=lambda: _stems("urdf/scenes"))
+    task_id: str = _argument("", "which task of a scene that has many; its first choice when not given")
     seed: int = _argument(0, "places the objects", kind=int, lower=0)
     rtf: float = _argument(
         1.0, "simulated seconds per second; 0 runs as fast as it can", kind=float, lower=0, upper=100

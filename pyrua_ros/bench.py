@@ -11,7 +11,7 @@ import json
 import os
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,23 @@ from pyrua_ros.running import new_run_dir, running
 from pyrua_ros.scored_run import ScoredRun, run_task, scene_task
 
 _ON_A_GRAPH = ("latency", "sim")
-NAMES = (*_ON_A_GRAPH, "demo")
+NAMES = (*_ON_A_GRAPH, "demo", "tabletop")
+_DEMOS = 20
+_TABLETOP_SEEDS = 5
 
 Row = Mapping[str, Any]
 
 
-def run(name: str, args: Arguments, json_file: Path | None, *, seeds: int = 20, seed_base: int = 0) -> int:
+def run(
+    name: str,
+    args: Arguments,
+    json_file: Path | None,
+    *,
+    seeds: int | None = None,
+    seed_base: int = 0,
+    tasks: Sequence[str] = (),
+    wording: str = "dev",
+) -> int:
     """Run bench `name`; returns the exit code.
 
     Raises
@@ -38,7 +49,10 @@ def run(name: str, args: Arguments, json_file: Path | None, *, seeds: int = 20, 
     if json_file is not None and not json_file.resolve().parent.is_dir():
         raise UsageError(f"--json {json_file}: {json_file.resolve().parent} is not a folder")
     if name == "demo":
-        return _demos(args, json_file, range(seed_base, seed_base + seeds))
+        return _demos(args, json_file, range(seed_base, seed_base + (seeds or _DEMOS)))
+    if name == "tabletop":
+        wanted = range(seed_base, seed_base + (seeds or _TABLETOP_SEEDS))
+        return _tabletop(args, json_file, wanted, tasks, wording)
     figures, rows = _on_a_graph(name, args)
     _report(name, figures, rows, json_file)
     return 0
@@ -68,6 +82,23 @@ def _demos(args: Arguments, json_file: Path | None, seeds: range) -> int:
     if rows:
         _report("demo", _demo_figures(rows), rows, json_file)
     return code
+
+
+def _tabletop(
+    args: Arguments, json_file: Path | None, seeds: range, tasks: Sequence[str], wording: str
+) -> int:
+    from rich.console import Console
+
+    from pyrua_ros.evaluation import tabletop
+
+    episodes = tabletop.episodes(tasks, seeds, wording)
+    folder = new_run_dir(replace(args, scene=tabletop.SCENE))
+    print(f"tabletop: {len(episodes)} episodes; to go on after a break: run_dir:={folder}", flush=True)
+    rows, number = tabletop.run(args, episodes, folder)
+    if rows:
+        Console().print(tabletop.table(rows))
+        _report("tabletop", tabletop.figures(rows), [asdict(row) for row in rows], json_file)
+    return 0 if number is None else 128 + number
 
 
 def _row(seed: int, done: ScoredRun) -> Row:

@@ -132,7 +132,7 @@ def check(args: Arguments, ros_packages: frozenset[str]) -> None:
     from pyrua_ros.wire import config
 
     config.cameras()
-    scenes.load(args.scene)
+    scenes.load(args.scene, args.task_id, args.seed)
     if profile.load(args.robot).mjcf is None:
         able = [name for name in profile.robots() if profile.load(name).mjcf is not None]
         raise UsageError(f"robot:={args.robot} has no simulator model; there are: {', '.join(able)}")
@@ -172,7 +172,7 @@ def _robot(args: Arguments) -> Process:
         executable="mujoco",
         module="pyrua_ros.backends.mujoco.node",
         params={"robot": args.robot, "scene": args.scene, "rtf": float(args.rtf), "render": args.render},
-        args=("--seed", str(args.seed)),
+        args=("--seed", str(args.seed), *(("--task-id", args.task_id) if args.task_id else ())),
         control=True,
     )
 

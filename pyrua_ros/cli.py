@@ -177,15 +177,26 @@ def test(words: Annotated[list[str] | None, typer.Argument(metavar="[PYTEST]..."
 
 @app.command(help="Measure something and print a table.")
 def bench(  # noqa: D103
-    name: Annotated[str, typer.Argument(help="latency, sim or demo")],
+    name: Annotated[str, typer.Argument(help="latency, sim, demo or tabletop")],
     words: Words = None,
     json_file: Json = None,
-    seeds: Annotated[int, typer.Option(help="How many demos.", min=1)] = 20,
-    seed_base: Annotated[int, typer.Option(help="Seed of the first demo.", min=0)] = 0,
+    seeds: Annotated[
+        int | None, typer.Option(help="How many demos, or episodes of each task; 20, or 5.", min=1)
+    ] = None,
+    seed_base: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
+    tasks: Annotated[str, typer.Option(metavar="A,B", help="tabletop: these tasks alone.")] = "",
+    wording: Annotated[str, typer.Option(help="tabletop: which wordings, dev or accept.")] = "dev",
+    planner: Annotated[str, typer.Option(help="Short for planner:=NAME.")] = "",
 ) -> None:
     from pyrua_ros.bench import run
 
-    raise SystemExit(run(name, parse(words or []), json_file, seeds=seeds, seed_base=seed_base))
+    words = [*(words or []), *([f"planner:={planner}"] if planner else [])]
+    if name == "tabletop" and not any(word.startswith("rtf:=") for word in words):
+        words.append("rtf:=0")
+    chosen = [task.strip() for task in tasks.split(",") if task.strip()]
+    raise SystemExit(
+        run(name, parse(words), json_file, seeds=seeds, seed_base=seed_base, tasks=chosen, wording=wording)
+    )
 
 
 @app.command(help="Write report.html of a run again, from its records.")

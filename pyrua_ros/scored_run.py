@@ -31,6 +31,7 @@ class ScoredRun:
     result: dict[str, Any]  # result.json
     report: Path | None
     wall_s: float
+    sim_s: float | None = None  # simulated time when it was scored
 
     @property
     def exit_code(self) -> int:
@@ -44,7 +45,7 @@ def scene_task(args: Arguments) -> Arguments:
     """`args` with the scene's own task when it has none."""
     from pyrua_ros.backends.mujoco import scenes
 
-    return args if args.task else replace(args, task=scenes.load(args.scene).task)
+    return args if args.task else replace(args, task=scenes.load(args.scene, args.task_id, args.seed).task)
 
 
 def run_task(args: Arguments, *, show: bool = True) -> ScoredRun:
@@ -60,12 +61,14 @@ def run_task(args: Arguments, *, show: bool = True) -> ScoredRun:
     with running(args, exit_when_done=True, show=show) as run:
         ended = run.supervisor.wait(limit_s)
         score = _score(run) if ended is None or not ended.is_signal else {}
+        simulated = _simulated(run) if score else None
     run_dir = run.runtime.run_dir
     result = _complete(run_dir, score)
     report = _render(run_dir)
     number = ended.code if ended is not None and ended.is_signal else None
+    wall = time.monotonic() - began
     return ScoredRun(
-        run_dir, result.get("success"), _why(ended, limit_s), number, result, report, time.monotonic() - began
+        run_dir, result.get("success"), _why(ended, limit_s), number, result, report, wall, simulated
     )
 
 
@@ -92,6 +95,14 @@ def _score(run: Run) -> dict[str, Any]:
     except ControlError as error:
         print(f"no score: {error}")
         return {}
+
+
+def _simulated(run: Run) -> float | None:
+    from pyrua_ros.backends.mujoco.control import ControlError
+
+    with contextlib.suppress(ControlError):
+        return float(run.control.stats()["sim_time"])
+    return None
 
 
 def _complete(run_dir: Path, score: dict[str, Any]) -> dict[str, Any]:

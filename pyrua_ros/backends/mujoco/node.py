@@ -41,6 +41,7 @@ from pyrua_ros.wire.qos import COMMAND_REQUESTED
 
 _GATE_LOOK_S = 0.2
 _CLOCK_EVERY_S = 0.004
+_HIDDEN = (b"--seed", b"--task-id")
 # Reliable, so that both kinds of subscribers match; the newest state replaces an unsent one.
 _STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST)
 
@@ -217,6 +218,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--seed", type=int, default=None, help="draws the objects' places; random when not given"
     )
+    parser.add_argument("--task-id", default="", help="which task of a scene that has many")
     parser.add_argument("--control-fd", type=int, default=None, help="inherited socket that serves the score")
     return parser.parse_args(argv)
 
@@ -232,8 +234,8 @@ def _parameters() -> dict[str, Any]:
         node.destroy_node()
 
 
-def _hide_seed() -> None:
-    """Blank the seed in this process's command line, which every process of the host may read."""
+def _hide_what_is_drawn() -> None:
+    """Blank seed and task in this process's command line, which every process of the host may read."""
     import ctypes
 
     try:
@@ -246,10 +248,11 @@ def _hide_seed() -> None:
     arguments = line.split(b"\0")
     offset = 0
     for i, argument in enumerate(arguments):
-        if i and arguments[i - 1] == b"--seed":
+        option, equals, value = argument.partition(b"=")
+        if i and arguments[i - 1] in _HIDDEN:
             ctypes.memset(start + offset, ord("x"), len(argument))
-        elif argument.startswith(b"--seed="):
-            ctypes.memset(start + offset + 7, ord("x"), len(argument) - 7)
+        elif equals and option in _HIDDEN:
+            ctypes.memset(start + offset + len(option) + 1, ord("x"), len(value))
         offset += len(argument) + 1
 
 
@@ -266,7 +269,7 @@ def _build(arguments: argparse.Namespace) -> MujocoNode:
     seed = secrets.randbelow(2**31) if arguments.seed is None else arguments.seed
     return MujocoNode(
         robot_profile.load(str(values["robot"])),
-        scenes.load(str(values["scene"])),
+        scenes.load(str(values["scene"]), arguments.task_id, seed),
         config.cameras().cameras,
         seed=seed,
         rtf=float(rtf),
@@ -278,7 +281,7 @@ def _build(arguments: argparse.Namespace) -> MujocoNode:
 def main() -> int:
     """Run until SIGINT or SIGTERM; 0 after an orderly end."""
     arguments = _arguments(remove_ros_args(sys.argv)[1:])
-    _hide_seed()
+    _hide_what_is_drawn()
     stopping: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda received, _frame: stopping.append(received))
