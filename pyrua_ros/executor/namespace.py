@@ -90,6 +90,9 @@ def _plotting_postponed() -> Iterator[None]:
 def _connect() -> object:
     global _guard
     with _plotting_postponed():
+        # Motion imports it at the first curved path; by then pyplot would come along, in the middle of a cell.
+        import toppra  # noqa: F401
+
         from pyrua_ros.primitives.session import connect
     from pyrua_ros.primitives.settings import Settings
 
