@@ -535,3 +535,274 @@ def test_a_gripper_goal_without_finger_states_is_refused_by_name():
     cell.gate.on_measured(replace(cell.gate._measured, width=float("nan")))
     cell.gate.on_gripper("agent", "c1", 0.0, None)
     assert cell.last()[2] == "joint_states lack the fingers fr3_finger_joint1, fr3_finger_joint2"
+
+
+def into_the_table() -> np.ndarray:
+    return HOME + one_joint(1, 1.8) + one_joint(3, 0.3) + one_joint(5, 0.3)
+
+
+def test_a_trajectory_into_the_table_is_refused_and_nothing_moves():
+    cell = Cell()
+    cell.go(to=into_the_table(), duration=6.0)
+    assert cell.last()[:2] == ("g1", "refused")
+    assert " with table, " in cell.last()[2]
+    assert cell.sent == []
+
+
+def test_a_long_path_waits_for_its_check_without_a_word_and_then_moves():
+    cell = Cell()
+    cell.worker.slow = True
+    trajectory = cell.go(to=HOME + 0.5, duration=4.0)
+    cell.run(0.1)
+    assert (cell.events, cell.sent) == ([], [])
+    cell.worker.slow = False
+    cell.run(STEP)
+    assert cell.last() == ("g1", "accepted", "")
+    assert cell.sent[-1][1] is trajectory
+
+
+def test_a_short_path_is_checked_at_once():
+    cell = Cell()
+    cell.worker.slow = True
+    cell.go(to=HOME + 0.2)
+    assert cell.last() == ("g1", "accepted", "")
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        (lambda gate: gate.hold("hold was requested"), ("g1", "refused", "hold was requested")),
+        (lambda gate: gate.stop("button"), ("g1", "refused", "stopped: button")),
+        (lambda gate: gate.take_over("RViz"), ("g1", "refused", "RViz took over")),
+        (
+            lambda gate: gate.source_lost("agent"),
+            ("g1", "refused", "the agent is gone: its publisher lost liveliness"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("approval", [False, True])
+def test_hold_stop_takeover_and_a_lost_agent_drop_what_is_not_on_its_way_yet(approval, what, expected):
+    cell = Cell(approval)
+    cell.worker.slow = not approval
+    cell.go(to=HOME + 0.5, duration=4.0)
+    assert [e.event for e in cell.events] == ["waiting"] * approval
+    what(cell.gate)
+    cell.run(STEP)
+    assert cell.last() == expected
+    cell.worker.slow = False
+    assert cell.gate.approve("g1", True).startswith("ignored: ")
+    cell.run(1.0)
+    assert cell.last() == expected
+    assert [s[2] for s in cell.sent] in ([], [""])  # at most the stop's own hold
+
+
+def test_a_newer_trajectory_drops_the_one_being_checked():
+    cell = Cell()
+    cell.worker.slow = True
+    cell.go("g1", to=HOME + 0.5, duration=4.0)
+    cell.worker.slow = False
+    cell.go("g2", to=HOME - 0.4, duration=4.0)
+    assert [(e.goal, e.event, e.reason) for e in cell.events] == [
+        ("g1", "preempted", "replaced by g2"),
+        ("g2", "accepted", ""),
+    ]
+
+
+def test_the_start_is_checked_again_when_the_path_check_returns():
+    cell = Cell()
+    cell.worker.slow = True
+    cell.go(to=HOME + 0.5, duration=4.0)
+    cell.position = HOME + 0.05
+    cell.run(STEP)
+    cell.worker.slow = False
+    cell.run(STEP)
+    assert cell.last()[:2] == ("g1", "refused")
+    assert "rad away from its measured position" in cell.last()[2]
+    assert cell.sent == []
+
+
+def test_a_replacement_in_motion_survives_a_slow_check_by_skipping_what_has_passed():
+    cell = Cell()
+    first = cell.go(to=HOME + 0.8, duration=6.0)
+    cell.run(2.0)
+    cell.worker.slow = True
+    tail = Trajectory(
+        first.names,
+        first.times[14:] - first.times[14],
+        first.positions[14:],
+        first.velocities[14:],
+        first.accelerations[14:],
+    )
+    cell.run(0.1)
+    cell.gate.on_trajectory("agent", "g2", tail)
+    assert cell.last() == ("g1", "accepted", "")
+    cell.run(0.06)
+    cell.worker.slow = False
+    cell.run(STEP)
+    assert cell.last() == ("g2", "accepted", "")
+    at, sent, _ = cell.sent[-1]
+    before_at, before, _ = cell.sent[-2]
+    expected = before.sample(at - before_at)
+    assert np.abs(sent.positions[0] - expected.position).max() < 0.005
+    cell.run(5.0)
+    assert cell.last() == ("g2", "done", "")
+    assert cell.position == pytest.approx(first.end)
+
+
+def test_with_approval_a_goal_waits_until_a_person_lets_it_go():
+    cell = Cell(approval=True)
+    trajectory = cell.go()
+    assert cell.last() == ("g1", "waiting", "a person must approve this motion")
+    assert cell.gate.waiting == "g1"
+    cell.run(30.0)
+    assert cell.sent == []
+    assert cell.gate.approve("g1", True) == "goal 'g1' is approved"
+    cell.answer()
+    assert cell.last() == ("g1", "accepted", "")
+    assert cell.sent[-1][1] is trajectory
+    cell.run(2.5)
+    assert cell.last() == ("g1", "done", "")
+
+
+def test_a_refusal_carries_the_comment():
+    cell = Cell(approval=True)
+    cell.go("g1")
+    cell.gate.approve("g1", False, "go round the cup")
+    assert cell.last() == ("g1", "refused", "go round the cup")
+    cell.go("g2")
+    cell.gate.approve("g2", False)
+    assert cell.last() == ("g2", "refused", "a person did not approve it")
+    assert cell.sent == []
+
+
+def test_a_stale_or_unknown_approval_approves_nothing():
+    cell = Cell(approval=True)
+    assert cell.gate.approve("g1", True) == "ignored: goal 'g1' does not wait for approval (waiting: none)"
+    cell.go("g1")
+    cell.go("g2")
+    assert [(e.goal, e.event) for e in cell.events] == [
+        ("g1", "waiting"),
+        ("g1", "preempted"),
+        ("g2", "waiting"),
+    ]
+    assert cell.gate.approve("g1", True) == "ignored: goal 'g1' does not wait for approval (waiting: g2)"
+    assert cell.sent == []
+
+
+def test_an_id_that_was_shown_once_may_not_come_again_as_another_motion():
+    cell = Cell(approval=True)
+    cell.go("g1")
+    cell.go("g1", to=HOME - 0.2)
+    assert cell.last()[:2] == ("g1", "refused")
+    assert cell.last()[2].startswith("goal ID 'g1' was used before")
+
+
+def test_an_approved_goal_is_checked_again_for_its_start():
+    cell = Cell(approval=True)
+    cell.go()
+    cell.position = HOME + 0.05
+    cell.run(STEP)
+    cell.gate.approve("g1", True)
+    cell.answer()
+    assert cell.last()[:2] == ("g1", "refused")
+    assert cell.sent == []
+
+
+def test_approval_asks_nobody_for_the_operator_and_the_gripper():
+    cell = Cell(approval=True)
+    cell.gate.on_gripper("agent", "c1", 0.04, None)
+    assert cell.last() == ("c1", "accepted", "")
+    cell.gate.take_over("RViz")
+    cell.gate.on_trajectory("operator", "o1", minimum_jerk(HOME, HOME + 0.2))
+    cell.answer()
+    assert cell.last() == ("o1", "accepted", "")
+
+
+def test_a_stream_is_one_goal_and_a_refused_part_of_it_leaves_the_rest():
+    cell = Cell()
+    cell.gate.take_over("RViz")
+    motion = minimum_jerk(HOME, HOME + 0.3, 3.0, 151)
+    start = cell.now.ros + 0.1
+
+    def part(begin: int, by: float = 0.0) -> Trajectory:
+        columns = (motion.positions + by, motion.velocities, motion.accelerations)
+        return Trajectory(
+            motion.names, motion.times[begin:] - motion.times[begin], *(c[begin:] for c in columns)
+        )
+
+    cell.gate.on_trajectory("operator", "s", part(0), "", start)
+    for k in range(1, 60):
+        cell.run(STEP)
+        cell.gate.on_trajectory("operator", "s", part(k), "", start + motion.times[k])
+    assert [(e.goal, e.event) for e in cell.events] == [("s", "accepted")]
+    assert len(cell.sent) == 60
+    cell.run(STEP)
+    cell.gate.on_trajectory("operator", "s", part(60, by=0.05), "", start + motion.times[60])
+    assert cell.last()[:2] == ("s", "refused")
+    cell.run(2.5)
+    assert cell.last() == ("s", "done", "")
+    assert cell.position == pytest.approx(motion.end, abs=1e-6)
+
+
+def test_a_stream_whose_arm_stands_still_is_held_all_the_same():
+    cell = Cell()
+    motion = minimum_jerk(HOME, HOME + 0.05, 4.0, 201)
+    start = cell.now.ros + 0.1
+    cell.follows = False
+    for k in range(150):
+        columns = (motion.positions[k:], motion.velocities[k:], motion.accelerations[k:])
+        part = Trajectory(motion.names, motion.times[k:] - motion.times[k], *columns)
+        cell.gate.on_trajectory("agent", "s", part, "", start + motion.times[k])
+        if "held" in [e.event for e in cell.events]:
+            break
+        cell.run(STEP)
+    held = next(e for e in cell.events if e.event == "held")
+    assert held.reason.startswith("the joints have stood still for 1.0 s")
+
+
+def test_joint_states_that_repeat_themselves_while_the_command_moves_are_held_at_once():
+    cell = Cell()
+    cell.go()
+    cell.run(1.0)
+    cell.frozen, cell.follows = True, False
+    cell.run(0.3)
+    assert cell.last()[:2] == ("g1", "held")
+    assert cell.last()[2].startswith(
+        "joint_states have been the very same for 0.26 s while the command moved"
+    )
+    assert cell.ends_at_rest()
+
+
+def test_a_clock_that_jumps_back_is_held_and_the_brake_begins_where_the_command_was():
+    cell = Cell()
+    cell.go()
+    cell.run(1.0)
+    at, trajectory, _ = cell.sent[-1]
+    before = trajectory.sample(cell.now.ros - at + STEP)
+    cell.now = Now(cell.now.ros - 40.0, cell.now.steady)
+    cell.follows = False
+    cell.run(STEP)
+    assert cell.last() == ("g1", "held", "ROS time jumped back by 40 s")
+    assert cell.sent[-1][1].positions[0] == pytest.approx(before.position, abs=0.01)
+    assert cell.sent[-1][1].velocities[0] == pytest.approx(before.velocity, abs=0.02)
+    assert not cell.sent[-1][1].velocities[-1].any()
+
+
+def test_a_gate_that_was_held_up_itself_holds():
+    cell = Cell()
+    cell.go()
+    cell.run(1.0)
+    cell.now = Now(cell.now.ros + 0.6, cell.now.steady + 0.6)
+    cell.gate.tick()
+    assert cell.last() == ("g1", "held", "the gate itself was held up for 0.60 s and could not watch the arm")
+
+
+def test_an_arm_that_rests_far_from_its_command_is_told_to_rest_where_it_is():
+    cell = Cell()
+    cell.blocked_at = HOME[0] + 0.1
+    cell.go(to=HOME + 0.9, duration=6.0)
+    cell.run(6.0)
+    assert cell.last()[1] == "held"
+    sent = cell.sent[-1][1]
+    assert len(sent.times) == 1
+    assert sent.positions[0, 0] == pytest.approx(HOME[0] + 0.1)
