@@ -76,13 +76,13 @@ def episodes(tasks: Sequence[str], seeds: Iterable[int], wording: str) -> list[E
     UsageError
         A task or the wording does not exist.
     """
-    known = scenes.task_ids(SCENE)
+    found = scenes.task_set(SCENE)
     for task in tasks:
-        if task not in known:
-            raise UsageError(f"--tasks: unknown task '{task}'{hint(task, known)}")
-    if wording not in scenes.wordings(SCENE):
-        raise UsageError(f"--wording {wording}: unknown{hint(wording, scenes.wordings(SCENE))}")
-    return [Episode(task, seed, wording) for seed in seeds for task in tasks or known]
+        if task not in found.tasks:
+            raise UsageError(f"--tasks: unknown task '{task}'{hint(task, found.tasks)}")
+    if wording not in found.wording_sets:
+        raise UsageError(f"--wording {wording}: unknown{hint(wording, found.wording_sets)}")
+    return [Episode(task, seed, wording) for seed in seeds for task in tasks or found.tasks]
 
 
 def run(args: Arguments, wanted: Sequence[Episode], folder: Path) -> tuple[list[Row], int | None]:

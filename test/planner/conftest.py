@@ -91,7 +91,7 @@ class TableTop:
         return SimpleNamespace(reached=True, reason="", status="done")
 
     def move_to(self, xyz, yaw=None, speed=0.5, straight=False):
-        if self.held and self.blocked:
+        if self.held and self.blocked and speed == 0.4:
             self.blocked -= 1
             return SimpleNamespace(reached=False, reason="the way is blocked", status="no_plan")
         return self._move(xyz)
@@ -115,7 +115,7 @@ class TableTop:
         return SimpleNamespace(holding=near, width=self.width, reason="")
 
     def state(self):
-        return SimpleNamespace(gripper_width=self.width)
+        return SimpleNamespace(gripper_width=self.width, eef_pos=self.eef)
 
     def show(self, camera, label=""):
         self.shown.append(label)

@@ -389,9 +389,13 @@ def test_a_stream_that_trickles_ends_at_the_deadline(ask, api):
 
 def test_a_cancel_in_mid_answer_hangs_up(ask, api):
     control = Control()
-    threading.Timer(0.4, lambda: control.end("cancelled", "enough")).start()
     slow = dataclasses.replace(cell("x = 'half'" + " " * 4000), piece_delay_s=0.05)
-    run, server = ask(api, [slow], control=control)
+
+    def script(request):
+        threading.Timer(0.3, lambda: control.end("cancelled", "enough")).start()
+        return slow
+
+    run, server = ask(api, script, control=control)
     assert (run.outcome.status, run.outcome.summary) == ("cancelled", "enough")
     assert run.executor.cells == []
     assert server.hung_up.wait(5.0)
