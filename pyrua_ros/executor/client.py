@@ -166,6 +166,8 @@ class KernelClient:
     workspace : the folder that cells may write; made when missing.
     connection_dir : short folder in which each kernel gets its own for sockets and connection file.
     on_hold : called before a running cell is stopped by force, so that the robot holds first.
+    paused : asked while a cell runs; as long as it says yes (a person is asked something), the time does
+        not count towards the deadline.
     text_limit : most characters of a result's printed text.
     grace_s : how long an interrupted cell may take to end before its kernel is killed.
     start_timeout_s : for restarts.
@@ -181,6 +183,7 @@ class KernelClient:
         connection_dir: Path,
         on_hold: Callable[[], None] = lambda: None,
         *,
+        paused: Callable[[], bool] = lambda: False,
         text_limit: int = 8000,
         grace_s: float = 2.0,
         start_timeout_s: float = 30.0,
@@ -192,6 +195,7 @@ class KernelClient:
         self._workspace = workspace.resolve()
         self._connection_base = connection_dir.resolve()
         self._on_hold = on_hold
+        self._paused = paused
         self._text_limit = text_limit
         self._grace_s = grace_s
         self._start_timeout_s = start_timeout_s
@@ -385,7 +389,8 @@ class _Run:
         self._transcript = _Transcript(client._text_limit, on_output)
         self._replied = self._idle = False
         self._stop_reason: str | None = None
-        self._start = time.monotonic()
+        self._start = self._looked = time.monotonic()
+        self._deadline = self._start + deadline_s
         self._interrupts: list[float] = []  # when the next ones are due
         self._kill_at = float("inf")
         self._poller = zmq.Poller()
@@ -428,14 +433,17 @@ class _Run:
             return 50
         due = [self._kill_at, *self._interrupts]
         if self._stop_reason is None:
-            due.append(self._start + self._deadline_s)
+            due.append(self._deadline)
         return math.ceil(max(0.0, min(min(due) - now, 1.0)) * 1000)
 
     def _stop_if_due(self, now: float) -> None:
+        if self._client._paused():
+            self._deadline += now - self._looked
+        self._looked = now
         if self._stop_reason is None and not self._replied:
             if not self._client._stop_requests.empty():
                 self._begin_stop(self._client._stop_requests.get_nowait())
-            elif now >= self._start + self._deadline_s:
+            elif now >= self._deadline:
                 self._begin_stop(f"it ran longer than {self._deadline_s:.3g} s")
         if self._interrupts and time.monotonic() >= self._interrupts[0]:
             del self._interrupts[0]

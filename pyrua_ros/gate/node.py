@@ -306,7 +306,9 @@ class GateNode:
     def _publish_state(self) -> None:
         self._stated = mode, why, moving = self._state()
         stamp = self._node.get_clock().now().nanoseconds * 1e-9
-        state = GateState(mode=mode, why=why, moving=moving, boot_id=self._boot_id, stamp=stamp)
+        state = GateState(
+            mode=mode, why=why, moving=moving, waiting=self._gate.waiting, boot_id=self._boot_id, stamp=stamp
+        )
         self._state_out.publish(state.to_message())
 
     def _publish_event(self, event: Event) -> None:

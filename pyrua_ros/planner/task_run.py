@@ -199,6 +199,7 @@ class TaskRun:
             self._run_dir / "workspace",
             base,
             self._robot.hold,
+            paused=lambda: self._robot.gate is not None and bool(self._robot.gate.waiting),
             log=self._run_dir / "log" / "kernel.log",
         )
         try:

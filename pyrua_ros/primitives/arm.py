@@ -104,10 +104,10 @@ class Arm:
         watch = _Watch(self._runtime, self._gate, self._joints, trajectory, goal_id)
         try:
             limit_s = 60.0 + 20 * trajectory.duration
-            status, reason = self._runtime.wait(watch.verdict, limit_s) or (
-                "timeout",
-                f"no end within {limit_s:.0f} s",
-            )
+            verdict = self._runtime.wait(watch.verdict, limit_s)
+            while verdict is None and watch.waiting:
+                verdict = self._runtime.wait(watch.verdict, limit_s)
+            status, reason = verdict or ("timeout", f"no end within {limit_s:.0f} s")
             if status == "preempted":
                 self._runtime.wait(lambda: self._gate.taken, 0.3)
                 status = "held"
@@ -176,12 +176,21 @@ class _Watch:
         self._clock_s = runtime.now()
         self._clock_moved_s = time.monotonic()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a person is being asked; that may take as long as it takes."""
+        events = self._gate.events(self._goal)
+        return bool(events) and events[-1].event == "waiting"
+
     def verdict(self) -> tuple[str, str] | None:
         """Status and reason, or None while the motion goes on as it should."""
         steady, ros = time.monotonic(), self._runtime.now()
         end = self._gate.ended(self._goal)
         if end is not None:
             return end.event, end.reason
+        if self.waiting and self._gate.mode != "unknown":
+            self._clock_s, self._clock_moved_s = ros, steady
+            return None
         if ros != self._clock_s:
             self._clock_s, self._clock_moved_s = ros, steady
         elif steady - self._clock_moved_s > STANDSTILL_S:

@@ -53,6 +53,7 @@ class GateState(BaseModel):
     why: str = ""
     who: str = ""
     moving: bool = False
+    waiting: str = ""  # goal that waits for a person's approval
     boot_id: str = ""
     stamp: float = 0.0  # s, ROS time of publication
 
@@ -67,6 +68,7 @@ class GateState(BaseModel):
             "why": self.why,
             "who": self.who,
             "moving": str(self.moving).lower(),
+            "waiting": self.waiting,
             "boot_id": self.boot_id,
             "stamp": repr(self.stamp),
         }

@@ -188,6 +188,14 @@ def test_a_cell_over_its_deadline_is_held_interrupted_and_variables_stay(
     assert kernel.run("print(stays)", LONG_S).text == "5"
 
 
+def test_time_in_which_a_person_is_asked_does_not_count_towards_the_deadline(kernel: KernelClient) -> None:
+    asked_until = time.monotonic() + 3.0
+    kernel._paused = lambda: time.monotonic() < asked_until
+    result = kernel.run("import time\ntime.sleep(2.5)\nprint('on time')", 2.0)
+    kernel._paused = lambda: False
+    assert (result.status, result.text) == ("ok", "on time")
+
+
 def test_another_thread_can_interrupt_a_cell(kernel: KernelClient) -> None:
     started = threading.Event()
     thread = threading.Thread(target=lambda: started.wait(30) and kernel.interrupt("stop was pressed"))
