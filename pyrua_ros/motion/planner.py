@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from numpy.typing import ArrayLike
 
 from pyrua_ros.motion.goals import Goal
+from pyrua_ros.robot_model.scene import Scene
 from pyrua_ros.robot_model.trajectory import Trajectory
 
 
@@ -22,12 +23,15 @@ class PlanFailure:
 class MotionPlanner(Protocol):
     """Turns a goal into a trajectory."""
 
-    def plan(self, goal: Goal, start_q: ArrayLike, *, speed: float = 1.0) -> Trajectory | PlanFailure:
+    def plan(
+        self, goal: Goal, start_q: ArrayLike, *, speed: float = 1.0, scene: Scene | None = None
+    ) -> Trajectory | PlanFailure:
         """Plan from rest at `start_q` ``[joints]`` rad to rest at `goal`.
 
         Parameters
         ----------
         speed : share of the velocity and acceleration limits, in (0, 1].
+        scene : obstacles, what is held, and how far the hand is open; by default nothing, and fully.
 
         Raises
         ------

@@ -169,9 +169,12 @@ def optimum(path: CurvedPath, length: float, limits: JointLimits, intervals: int
     Velocity limits, position-dependent ones included, and acceleration limits hold.
     """
     toppra = _toppra()
+    grid = np.linspace(0, length, intervals + 1)
+    bounds = np.stack(velocity_bounds(limits, path(grid)), axis=-1)
 
     def velocity(s: float) -> FloatArray:
-        return np.stack(velocity_bounds(limits, path(s)), axis=-1)
+        there: FloatArray = bounds[round(s / length * intervals)]
+        return there
 
     instance = toppra.algorithm.TOPPRA(
         [
@@ -179,7 +182,7 @@ def optimum(path: CurvedPath, length: float, limits: JointLimits, intervals: int
             toppra.constraint.JointAccelerationConstraint(np.array(limits.acceleration)),
         ],
         path,
-        gridpoints=np.linspace(0, length, intervals + 1),
+        gridpoints=grid,
         solver_wrapper="seidel",
     )
     _, speed, _ = instance.compute_parameterization(0, 0)
@@ -215,6 +218,15 @@ def _smooth(progress: PPoly, width: float, times: FloatArray) -> tuple[FloatArra
 
     once = padded.antiderivative()
     return second_difference(once.antiderivative()), second_difference(once), second_difference(padded)
+
+
+def along(trajectory: Trajectory, step_rad: float) -> FloatArray:
+    """Positions ``[points, joints]`` along a trajectory, start and end included, about `step_rad` apart."""
+    reach = np.abs(np.diff(trajectory.positions, axis=0)).max(initial=0.0)
+    positions = evaluate(trajectory, max(3, int(np.ceil(2 * reach / step_rad)) + 1)).position
+    travelled = np.cumsum(np.abs(np.diff(positions, axis=0)).max(axis=1))
+    chosen = np.flatnonzero(np.diff(np.floor(np.concatenate([[0.0], travelled]) / step_rad), prepend=-1.0))
+    return positions[np.union1d(chosen, len(positions) - 1)]
 
 
 def fit(trajectory: Trajectory, limits: JointLimits, *, stretch_velocity: bool = True) -> Trajectory:

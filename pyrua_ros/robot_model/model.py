@@ -87,6 +87,15 @@ class RobotModel:
         pose = self.link_pose(q, link or self.profile.arm.eef_link)
         return pose[:3, 3].copy(), matrix_to_quat(pose[:3, :3])
 
+    def eef_positions(self, qs: ArrayLike) -> FloatArray:
+        """Positions ``[points, 3]`` m of the end effector along joint positions `qs` ``[points, joints]``."""
+        rows = np.asarray(qs, dtype=float)
+        positions = np.empty((len(rows), 3))
+        for row, q in enumerate(rows):
+            self._move(q)
+            positions[row] = self._eef_position
+        return positions
+
     def jacobian(self, q: ArrayLike) -> FloatArray:
         """Geometric Jacobian ``[6, joints]`` of the end effector: linear rows, then angular, base frame."""
         return self.eef_and_jacobian(q)[2]

@@ -12,6 +12,7 @@ from pyrua_ros.robot_model.ik import solve_ik
 from pyrua_ros.robot_model.model import RobotModel
 from pyrua_ros.robot_model.profile import Box, RobotProfile
 from pyrua_ros.robot_model.rotations import down_quat
+from pyrua_ros.robot_model.scene import HeldBox, Obstacle, Scene
 
 FINGERTIP_BELOW_TCP_M = 0.0584 + 0.04525 + 0.0185 / 2 - 0.1034
 
@@ -114,3 +115,72 @@ def test_fill_moves_no_joint_further_than_the_step() -> None:
     assert np.abs(np.diff(rows, axis=0)).max() <= 0.02 + 1e-12
     assert rows[0].tolist() == [0.0, 0.0]
     assert rows[-1].tolist() == [0.1, -0.25]
+
+
+def test_obstacles_of_a_scene_are_seen_like_boxes_from_the_start(
+    profile: RobotProfile, model: RobotModel
+) -> None:
+    rng = np.random.default_rng(5)
+    moving = CollisionChecker(model, boxes={})
+    for _ in range(6):
+        centre, size = rng.uniform([0.2, -0.4, 0.1], [0.7, 0.4, 0.7]), rng.uniform(0.02, 0.4, 3)
+        fixed = CollisionChecker(model, boxes={"it": Box(lower=centre - size / 2, upper=centre + size / 2)})
+        moving.set_scene(Scene((Obstacle("it", tuple(centre), tuple(size)),)))
+        for q in rng.uniform(profile.position_lower, profile.position_upper, (80, 7)):
+            seen, expected = (each.contacts(q, margin_m=0.02) for each in (moving, fixed))
+            assert [c.pair for c in seen] == [c.pair for c in expected]
+            assert [c.depth_m for c in seen] == pytest.approx([c.depth_m for c in expected], abs=1e-6)
+    moving.set_scene(None)
+    assert moving.check(profile.arm.home) is None
+
+
+def test_many_obstacles_and_turned_ones_are_seen(profile: RobotProfile, model: RobotModel) -> None:
+    checker = CollisionChecker(model)
+    xyz = model.link_pose(profile.arm.home, "fr3_hand")[:3, 3]
+    far = tuple(Obstacle(f"far {i}", (0.5, -2.0 - i, 0.5), (0.1, 0.1, 0.1)) for i in range(40))
+    checker.set_scene(Scene((*far, Obstacle("here", tuple(xyz), (0.02, 0.02, 0.02)))))
+    contact = checker.check(profile.arm.home)
+    assert contact is not None and contact.second == "here"
+    # 0.2 m long: reaches the hand only when it is turned towards it.
+    beside = (xyz[0] - 0.12, xyz[1], xyz[2])
+    for yaw, touches in ((np.pi / 2, False), (0.0, True)):
+        checker.set_scene(Scene((Obstacle("bar", beside, (0.24, 0.02, 0.02), yaw),)))
+        assert (checker.check(profile.arm.home) is not None) is touches
+
+
+def test_what_is_held_touches_boxes_but_not_the_hand(model: RobotModel, checker: CollisionChecker) -> None:
+    held = Scene(held=HeldBox((0.0, 0.0, 0.04), (0.04, 0.04, 0.1)), gripper_width=0.04)
+    try:
+        checker.set_scene(held)
+        assert checker.check(_above(model, 0.2)) is None
+        assert checker.check(_above(model, 0.085)) is None  # 5 mm into the table: it is put down
+        contact = checker.check(_above(model, 0.07))
+        assert contact is not None
+        assert contact.pair == ("held object", "table")
+        assert contact.depth_m == pytest.approx(0.02, abs=1e-3)
+    finally:
+        checker.set_scene(None)
+
+
+def test_a_margin_reports_what_comes_close_to_a_box_with_its_distance(
+    model: RobotModel, checker: CollisionChecker
+) -> None:
+    q = _above(model, FINGERTIP_BELOW_TCP_M + 0.007)
+    assert checker.check(q) is None
+    near = checker.contacts(q, margin_m=0.01)
+    assert {contact.second for contact in near} == {"table"}
+    assert near[0].depth_m == pytest.approx(-0.007, abs=5e-4)
+    assert str(near[0]).endswith("with table (7 mm apart)")
+    assert checker.contacts(q, margin_m=0.005) == []
+
+
+def test_the_opening_of_the_fingers_counts(model: RobotModel, checker: CollisionChecker) -> None:
+    q = _above(model, 0.2)
+    bar = Obstacle("bar", (0.5, 0.1 + 0.045, 0.2), (0.02, 0.02, 0.02))
+    try:
+        checker.set_scene(Scene((bar,)))
+        assert checker.check(q) is not None
+        checker.set_scene(Scene((bar,), gripper_width=0.01))
+        assert checker.check(q) is None
+    finally:
+        checker.set_scene(None)
