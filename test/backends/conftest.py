@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -95,6 +95,12 @@ def compiled() -> World:
 @pytest.fixture(scope="session")
 def kinematics() -> RobotModel:
     return RobotModel(FR3)
+
+
+@pytest.fixture
+def drive(kinematics: RobotModel) -> Callable[[World], Driver]:
+    """Make a driver of any world."""
+    return lambda world: Driver(world, kinematics)
 
 
 @pytest.fixture

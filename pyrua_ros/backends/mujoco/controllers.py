@@ -12,6 +12,10 @@ from pyrua_ros.robot_model.trajectory import JointSample, Trajectory
 FloatArray = NDArray[np.float64]
 
 
+#: How far ahead a trajectory may say that it starts, s.
+MAX_LEAD_S = 0.5
+
+
 class CommandError(ValueError):
     """A command was refused; the message says why."""
 
@@ -30,12 +34,17 @@ class ArmController:
         self._rest = _at_rest(start)
         self._trajectory: Trajectory | None = None
         self._started = 0.0
+        self._next: tuple[Trajectory, float] | None = None
 
-    def command(self, trajectory: Trajectory, now: float) -> None:
+    def command(self, trajectory: Trajectory, now: float, start: float | None = None) -> None:
         """Replace whatever is under way by `trajectory`, which starts `now`; raises CommandError.
 
         Joints are matched by name. When the first point lies in the future, the motion up to it starts
         from the commanded state, as in ros2_control.
+
+        Parameters
+        ----------
+        start : the trajectory's own start time. Until then the old one goes on; what has passed is left out.
         """
         trajectory = self._in_our_order(trajectory)
         for field in ("times", "positions", "velocities", "accelerations"):
@@ -43,13 +52,21 @@ class ArmController:
                 raise CommandError(f"{field} are not finite")
         if trajectory.times[0] < 0 or np.any(np.diff(trajectory.times) <= 0):
             raise CommandError("times do not increase from zero on")
+        desired = self.desired(now)
         if trajectory.times[0] > 0:
-            trajectory = _from_state(self.desired(now), trajectory)
-        self._trajectory, self._started = trajectory, now
+            trajectory = _from_state(desired, trajectory)
+        if start is None or start <= now:
+            self._next = None
+            self._trajectory, self._started = trajectory, now if start is None else start
+        elif start - now > MAX_LEAD_S:
+            raise CommandError(f"it starts in {start - now:.3g} s, more than {MAX_LEAD_S:g} s ahead")
+        else:
+            self._next = (trajectory, start)
 
     def hold(self, now: float) -> None:
         """Brake within the limits from the commanded state and rest there."""
         desired = self.desired(now)
+        self._next = None
         if not np.any(desired.velocity) and not np.any(desired.acceleration):
             self._trajectory, self._rest = None, desired
             return
@@ -59,6 +76,8 @@ class ArmController:
 
     def desired(self, now: float) -> JointSample:
         """Commanded state, each ``[joints]``."""
+        if self._next is not None and now >= self._next[1]:
+            (self._trajectory, self._started), self._next = self._next, None
         if self._trajectory is None:
             return self._rest
         elapsed = now - self._started
@@ -70,7 +89,7 @@ class ArmController:
     @property
     def moving(self) -> bool:
         """Whether a trajectory is under way."""
-        return self._trajectory is not None
+        return self._trajectory is not None or self._next is not None
 
     def _in_our_order(self, trajectory: Trajectory) -> Trajectory:
         ours = self._profile.arm.joints

@@ -129,13 +129,11 @@ class MujocoNode(Node):
         )
 
     def _on_arm(self, message: JointTrajectory) -> None:
-        if message.header.stamp.sec or message.header.stamp.nanosec:
-            raise ValueError(
-                "its header has a stamp; only trajectories that start at once (zero stamp) are followed"
-            )
+        stamp = message.header.stamp
+        start = stamp.sec + stamp.nanosec * 1e-9 if stamp.sec or stamp.nanosec else None
         trajectory = trajectories.from_message(message)
         with self.simulation.lock:
-            self.world.arm.command(trajectory, self.world.time)
+            self.world.arm.command(trajectory, self.world.time, start)
 
     def _on_gripper(self, message: JointTrajectory) -> None:
         width, force = trajectories.read_gripper(message)

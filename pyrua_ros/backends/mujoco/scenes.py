@@ -11,7 +11,7 @@ from pyrua_ros.backends.mujoco.scene_types import Region, Scene, SceneObject
 from pyrua_ros.backends.mujoco.task_set import TaskSet
 from pyrua_ros.robot_model.profile import ConfigError, explain, read_yaml
 
-__all__ = ["Region", "Scene", "SceneObject", "load", "scenes", "task_ids", "wordings"]
+__all__ = ["Region", "Scene", "SceneObject", "load", "scenes", "task_set"]
 
 
 def _folder() -> Path:
@@ -36,16 +36,12 @@ def load(name: str, task_id: str = "", seed: int = 0, wording: str = "dev") -> S
     return found
 
 
-def task_ids(name: str) -> tuple[str, ...]:
-    """Ids of the tasks of scene `name`; none when it has a single one."""
+def task_set(name: str) -> TaskSet:
+    """All tasks of scene `name`; a scene with a single one is a ConfigError."""
     found = _read(name)
-    return tuple(found.tasks) if isinstance(found, TaskSet) else ()
-
-
-def wordings(name: str) -> tuple[str, ...]:
-    """Names of the wording sets of scene `name`; none when its task has a single wording."""
-    found = _read(name)
-    return ("dev", *found.wordings) if isinstance(found, TaskSet) else ()
+    if isinstance(found, TaskSet):
+        return found
+    raise ConfigError(f"scene '{name}' has a single task")
 
 
 def _read(name: str) -> Scene | TaskSet:

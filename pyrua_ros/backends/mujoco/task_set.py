@@ -73,6 +73,11 @@ class TaskSet(Config):
         files = {name: folder / file for name, file in found.wordings.items()}
         return found.model_copy(update={"mjcf": folder / found.mjcf, "wordings": files})
 
+    @property
+    def wording_sets(self) -> tuple[str, ...]:
+        """Names of the sets of wordings."""
+        return ("dev", *self.wordings)
+
     def draw(self, task_id: str, seed: int, wording: str) -> Scene:
         """One task's scene; the same arguments give the same one, and no wording changes what stands there."""
         task_id = task_id or self.default
@@ -95,7 +100,7 @@ class TaskSet(Config):
             kind, color = str(rng.choice(self.distractors)), str(rng.choice(unused))
             unused.remove(color)
             objects[f"{color}_{kind}"] = self._object(kind, color)
-        texts = self._texts(task_id, wording)
+        texts = self.templates(task_id, wording)
         text = texts[self._random(seed, f"{task_id}/{wording}").integers(len(texts))]
         try:
             return Scene.model_validate(
@@ -119,11 +124,12 @@ class TaskSet(Config):
         rgb = {**self.colors, **self.fixed_colors}[color]
         return SceneObject.model_validate({"kind": kind, "rgb": rgb, **self.kinds[kind]})
 
-    def _texts(self, task_id: str, wording: str) -> tuple[str, ...]:
+    def templates(self, task_id: str, wording: str) -> tuple[str, ...]:
+        """Wordings of a task before anything is drawn; raises ConfigError."""
         if wording == "dev":
             return self.tasks[task_id].wordings
         if wording not in self.wordings:
-            known = ", ".join(("dev", *self.wordings))
+            known = ", ".join(self.wording_sets)
             raise ConfigError(f"scene '{self.name}' has no wordings '{wording}'; there are: {known}")
         texts = read_yaml(self.wordings[wording])
         if not isinstance(texts, dict) or not texts.get(task_id):
