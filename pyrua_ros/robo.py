@@ -227,7 +227,7 @@ class Robo:
         expected, newtons = self._width(width), self._force(force)
         self._guard.check()
         grip = self._gripper.move(max(expected - 0.01, 0.0), newtons)
-        if grip.holding and abs(grip.width - expected) > 0.01:
+        if not grip.reason and abs(grip.width - expected) > 0.01:
             reason = f"the fingers stopped at {grip.width:.3f} m, expected was {expected:.3f} m"
             return Grip(grip.width, False, grip.stalled, reason)
         return grip
