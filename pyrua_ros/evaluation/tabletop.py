@@ -95,7 +95,9 @@ def run(args: Arguments, wanted: Sequence[Episode], folder: Path) -> tuple[list[
     """
     planner = args.planner if args.planner != "auto" else "builtin"
     args = replace(args, scene=SCENE, planner=planner)
-    before = read(folder / RESULTS)
+    results = folder / RESULTS
+    before = read(results)
+    recorded = len(before)
     rows: list[Row] = []
     console = Console()
     with Progress(
@@ -109,16 +111,16 @@ def run(args: Arguments, wanted: Sequence[Episode], folder: Path) -> tuple[list[
         disable=not console.is_terminal,
     ) as progress:
         bar = progress.add_task(SCENE, total=len(wanted))
-        for number, episode in enumerate(wanted):
+        for episode in wanted:
             done = next((row for row in before if row.is_of(episode, planner)), None)
             if done is None:
                 progress.update(bar, description=f"{episode.task} {episode.seed}")
-                outcome = _run_one(args, episode, folder / f"episode-{number:03d}")
+                outcome = _run_one(args, episode, folder / f"episode-{recorded:03d}")
                 if isinstance(outcome, int):
                     return rows, outcome
                 done = outcome
-                with open(folder / RESULTS, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(done), ensure_ascii=False) + "\n")
+                _append(results, done)
+                recorded += 1
                 console.print(_line(done), highlight=False, markup=False, soft_wrap=True)
             rows.append(done)
             progress.advance(bar)
@@ -133,6 +135,14 @@ def read(path: Path) -> list[Row]:
             with suppress(ValueError, TypeError):
                 rows.append(Row(**json.loads(line)))
     return rows
+
+
+def _append(path: Path, row: Row) -> None:
+    with open(path, "a+", encoding="utf-8") as file:
+        file.seek(0)
+        whole = file.read()
+        gap = "" if whole.endswith("\n") or not whole else "\n"  # after a line that was cut off
+        file.write(gap + json.dumps(asdict(row), ensure_ascii=False) + "\n")
 
 
 def _run_one(args: Arguments, episode: Episode, run_dir: Path) -> Row | int:
