@@ -23,6 +23,7 @@ Examples:
   pyrua up                                    robot and gate; they wait for you
   pyrua up task:="put the red cube in the bowl" planner:=openai model:=NAME
   pyrua stop                                  stop every robot that runs here, now
+  pyrua resume                                let a stopped robot move again
   pyrua report runs/20260101-120000-demo      write its report.html again
   pyrua doctor                                what this machine lacks, and how to get it
   pyrua bench latency --json latency.json     measure
@@ -119,7 +120,7 @@ def _print_next_steps(run: Run) -> None:
         ("ROS domain", f"{domain}, this host only; other terminals reach it with"),
         ("", f"export ROS_DOMAIN_ID={domain} ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"),
         ("records", str(run.runtime.run_dir)),
-        ("stop the robot", "pyrua stop"),
+        ("stop the robot", "pyrua stop; pyrua resume lets it move again"),
         ("end everything", "Ctrl-C"),
     ]
     if planner_of(run.args) is None:
@@ -148,6 +149,36 @@ def stop() -> None:  # noqa: D103
         except StopSocketError as error:
             failed = True
             print(f"domain {run.domain} (pid {run.pid}, {run.run_dir}): {error}", file=sys.stderr)
+    raise SystemExit(1 if failed else 0)
+
+
+@app.command(
+    help="Let a stopped robot move again. Moves nothing by itself: the next goal starts from where the robot is.",
+    short_help="Let a stopped robot move again.",
+)
+def resume(  # noqa: D103
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    from pyrua_ros import domain
+    from pyrua_ros.resume import ResumeError
+    from pyrua_ros.resume import resume as resume_run
+
+    runs = domain.live_runs()
+    if not runs:
+        _fail("nothing runs here", 1)
+    if not yes and not sys.stdin.isatty():
+        _fail("nobody can be asked here: add --yes when the robot's surroundings are clear")
+    failed = False
+    for run in runs:
+        name = f"domain {run.domain} (pid {run.pid}, {run.run_dir})"
+        if not yes and not typer.confirm(f"{name}: are the robot's surroundings clear, may it move again?"):
+            failed = True
+            continue
+        try:
+            print(f"{name}: {resume_run(run)}")
+        except ResumeError as error:
+            failed = True
+            print(f"{name}: {error}", file=sys.stderr)
     raise SystemExit(1 if failed else 0)
 
 

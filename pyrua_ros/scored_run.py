@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from pyrua_ros.supervisor import Ended
 #: For set-up and the planner's own end, on top of the task's time.
 _MARGIN_S = 60.0
 _UNCAPPED_S = 24 * 3600.0
+SCRIPTED = "scripted"
 
 
 @dataclass(frozen=True)
@@ -25,19 +28,22 @@ class ScoredRun:
     """What came of it."""
 
     run_dir: Path
-    success: bool | None  # by the simulator's state; None when it could not be asked
+    success: bool | None  # by the simulator's state; None when it could not be asked, or about another task
     ended: str  # why the run ended
     signal: int | None  # that ended it
     result: dict[str, Any]  # result.json
     report: Path | None
     wall_s: float
     sim_s: float | None = None  # simulated time when it was scored
+    own_task: bool = True  # False: no predicate is about it
 
     @property
     def exit_code(self) -> int:
-        """0 when the task is done, 128 + n after signal n, otherwise 1."""
+        """0 when the task is done (a task that nobody can check: says the planner), 128 + n after signal n, else 1."""
         if self.signal is not None:
             return 128 + self.signal
+        if not self.own_task:
+            return 0 if self.result.get("status") == "done" else 1
         return 0 if self.success else 1
 
 
@@ -49,7 +55,7 @@ def scene_task(args: Arguments) -> Arguments:
 
 
 def run_task(args: Arguments, *, show: bool = True) -> ScoredRun:
-    """Run `args.task` once.
+    """Run `args.task` once. It is scored when it is the scene's own: nobody can check any other.
 
     Raises
     ------
@@ -58,18 +64,56 @@ def run_task(args: Arguments, *, show: bool = True) -> ScoredRun:
     """
     began = time.monotonic()
     limit_s = _time_cap(args) + _MARGIN_S
-    with running(args, exit_when_done=True, show=show) as run:
+    with scripted_model(args) as fitted, running(fitted, exit_when_done=True, show=show) as run:
         ended = run.supervisor.wait(limit_s)
         score = _score(run) if ended is None or not ended.is_signal else {}
         simulated = _simulated(run) if score else None
     run_dir = run.runtime.run_dir
-    result = _complete(run_dir, score)
+    result = _complete(run_dir, score, args)
     report = _render(run_dir)
     number = ended.code if ended is not None and ended.is_signal else None
-    wall = time.monotonic() - began
     return ScoredRun(
-        run_dir, result.get("success"), _why(ended, limit_s), number, result, report, wall, simulated
+        run_dir,
+        result.get("success"),
+        _why(ended, limit_s),
+        number,
+        result,
+        report,
+        time.monotonic() - began,
+        simulated,
+        is_own_task(args),
     )
+
+
+@contextlib.contextmanager
+def scripted_model(args: Arguments) -> Iterator[Arguments]:
+    """`args` as they are; for planner:=openai without a key or an address, those of a model on a local endpoint."""
+    keyless = not os.environ.get("OPENAI_API_KEY") and not os.environ.get("OPENAI_BASE_URL")
+    if args.planner != "openai" or args.base_url or not keyless or args.model not in (None, SCRIPTED):
+        yield args
+        return
+    from pyrua_ros.evaluation.endpoint import Endpoint
+
+    with Endpoint() as endpoint:
+        print("no OPENAI_API_KEY: playing the scripted model on a local endpoint", flush=True)
+        yield replace(args, model=SCRIPTED, base_url=endpoint.base_url)
+
+
+def is_own_task(args: Arguments) -> bool:
+    """Whether `args.task` is what the scene's predicates are about, in one of its wordings."""
+    from pyrua_ros.backends.mujoco import scenes
+    from pyrua_ros.robot_model.profile import ConfigError
+
+    try:
+        wordings = scenes.task_set(args.scene).wording_sets
+    except ConfigError:
+        wordings = ("dev",)
+    own = (scenes.load(args.scene, args.task_id, args.seed, wording).task for wording in wordings)
+    return _plain(args.task) in map(_plain, own)
+
+
+def _plain(sentence: str) -> str:
+    return " ".join(re.findall(r"\w+", sentence.lower()))
 
 
 def _time_cap(args: Arguments) -> float:
@@ -88,7 +132,7 @@ def _why(ended: Ended | None, limit_s: float) -> str:
 def _score(run: Run) -> dict[str, Any]:
     from pyrua_ros.backends.mujoco.control import ControlError
 
-    if "mujoco" not in run.supervisor.pids:
+    if "mujoco" not in run.supervisor.pids or not is_own_task(run.args):
         return {}
     try:
         return run.control.score()
@@ -105,14 +149,16 @@ def _simulated(run: Run) -> float | None:
     return None
 
 
-def _complete(run_dir: Path, score: dict[str, Any]) -> dict[str, Any]:
+def _complete(run_dir: Path, score: dict[str, Any], args: Arguments) -> dict[str, Any]:
     """Add the score to result.json; also when the planner died before it wrote one."""
     path = run_dir / "result.json"
     result: dict[str, Any] = {}
     with contextlib.suppress(OSError, ValueError):
         result = json.loads(path.read_text(encoding="utf-8"))
+    result.setdefault("task", args.task)
     result["success"] = score.get("success")
     result["score"] = score.get("detail")
+    result["scored"] = bool(score)
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(partial, path)
@@ -134,7 +180,9 @@ def summary(run: ScoredRun) -> list[tuple[str, str]]:
     result = run.result
     tokens = result.get("tokens") or {}
     first = result.get("first_motion_s")
-    verdict = {True: "yes", False: "no", None: "unknown: the simulator was not asked"}[run.success]
+    verdict = {True: "yes", False: "no", None: "not scored"}[run.success]
+    if run.success is None and run.own_task is False:
+        verdict += ": only the scene's own task can be checked"
     rows = [
         ("task", str(result.get("task", ""))),
         ("success", verdict),

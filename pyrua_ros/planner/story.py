@@ -96,9 +96,13 @@ def read_run(run_dir: Path) -> Story:
         reader.take(event)
     if not events:
         reader.cells_without_events()
+    result = result or {}
+    for name in ("task", "model"):
+        if not result.get(name) and reader.started.get(name):
+            result[name] = reader.started[name]
     return Story(
         path=run_dir,
-        result=result or {},
+        result=result,
         complete=bool(result and result.get("status")),
         steps=reader.steps,
         joints=_joints(run_dir / "joint_states.csv"),

@@ -31,7 +31,9 @@ from pyrua_ros.wire.gate import GateState
 
 #: A cold disk and a busy machine included.
 KERNEL_START_S = 60.0
-RESUME_HINT = "call the service gate/resume (it moves nothing), then give the task again"
+RESUME_HINT = (
+    "run `pyrua resume` (it moves nothing; it calls the service gate/resume), then give the task again"
+)
 
 
 class Robot(Protocol):

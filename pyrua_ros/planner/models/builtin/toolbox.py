@@ -251,14 +251,15 @@ def pull(handle, yaw, length=0.09):
     again(robo.home)
     return came, moved.reason if grip.holding else "the handle slipped out of the fingers"
 
-def press(button, depth=0.009):
+def press(button, depth=0.0085):
     """Closed fingers straight down on the middle of it; (how far it gave way, reason)."""
     x, y = button.world_xyz[:2]
+    tips = 0.0088  # they reach this far past the eef
     again(robo.close)
     over = go(x, y, button.top_z + 0.08)
-    down = go(x, y, button.top_z - depth, speed=0.1, straight=True) if over.reached else over
+    down = go(x, y, button.top_z + tips - depth, speed=0.1, straight=True) if over.reached else over
     print(over, down)
-    came = button.top_z - float(again(robo.state).eef_pos[2])
+    came = button.top_z + tips - float(again(robo.state).eef_pos[2])
     go(x, y, button.top_z + 0.12, straight=True)
     again(robo.home)
     return came, down.reason
