@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyrua_ros.domain import LiveRun
@@ -25,6 +25,7 @@ def resume(run: LiveRun, timeout_s: float = 10.0) -> str:
     os.environ.setdefault("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     import rclpy
+    from rclpy.client import Client
     from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
     from rclpy.signals import SignalHandlerOptions
@@ -37,7 +38,7 @@ def resume(run: LiveRun, timeout_s: float = 10.0) -> str:
     rclpy.init(context=context, domain_id=run.domain, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = rclpy.create_node("pyrua_resume", context=context, start_parameter_services=False)
-        client = node.create_client(Trigger, names.GATE_RESUME)
+        client: Client[Any, Any] = node.create_client(Trigger, names.GATE_RESUME)
         if not client.wait_for_service(timeout_s):
             raise ResumeError(f"no service {names.GATE_RESUME} on domain {run.domain} within {timeout_s:g} s")
         executor = SingleThreadedExecutor(context=context)
