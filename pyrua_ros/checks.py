@@ -46,6 +46,35 @@ def vector(name: str, value: Any, length: int) -> FloatArray:
     return np.array([number(f"{name}[{i}]", item) for i, item in enumerate(items)])
 
 
+def points(name: str, value: Any) -> FloatArray:
+    """Return world points ``[count, 3]`` m; those that are unknown (NaN) are left out."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim < 2 or array.shape[-1] != 3:
+        raise ValueError(f"{name} must be world points [N,3], or give size for a box, got {_short(value)}")
+    rows: FloatArray = array.reshape(-1, 3)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    if not len(rows):
+        raise ValueError(f"{name} has no point that is known")
+    return rows
+
+
+def obstacle_name(name: Any, profile: RobotProfile) -> str:
+    """Return a name that no part of the robot and not the table has."""
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"name must be words such as 'box', got {name!r}")
+    if name in ("table", "held object") or name.startswith(f"{profile.name}_"):
+        raise ValueError(f"name {name!r} is taken: the robot's links, the table and what is held have names")
+    return name.strip()
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def unit_quaternion(name: str, value: Any) -> FloatArray:
     """Return four finite numbers, xyzw, of about unit length; returned with unit length."""
     quat = vector(name, value, 4)

@@ -51,6 +51,19 @@ class GripperPort(Protocol):
         """Fingers to `width` m, with `force` N when closing on something; returns at rest, measured."""
 
 
+class ObstaclePort(Protocol):
+    """What motions keep away from."""
+
+    def add_box(self, name: str, xyz: NDArray[np.float64], size: NDArray[np.float64], yaw: float) -> None:
+        """Add or replace a box: centre, edge lengths, m; turn about z, rad."""
+
+    def add_points(self, name: str, points: NDArray[np.float64]) -> None:
+        """Add or replace what world points ``[count, 3]`` fill."""
+
+    def clear(self) -> None:
+        """Forget all."""
+
+
 class CameraPort(Protocol):
     """All cameras."""
 
@@ -77,6 +90,7 @@ class Robo:
         *,
         arm: ArmPort,
         gripper: GripperPort,
+        obstacles: ObstaclePort,
         camera: CameraPort,
         segmenter: Segmenter,
         screen: ScreenPort,
@@ -88,6 +102,7 @@ class Robo:
     ) -> None:
         self._arm = arm
         self._gripper = gripper
+        self._obstacles = obstacles
         self._camera = camera
         self._segmenter = segmenter
         self._screen = screen
@@ -206,6 +221,24 @@ class Robo:
         tilted = rotations.multiply(state.eef_quat, rotations.axis_angle_to_quat([0, 1, 0], tilt))
         target = rotations.multiply(rotations.axis_angle_to_quat([0, 0, 1], turn), tilted)
         return self._move(PoseGoal(state.eef_pos, target), speed)
+
+    def add_obstacle(self, name: str, xyz: Numbers, size: Numbers | None = None, yaw: float = 0.0) -> None:
+        """Make moves go round a box of that size centred at xyz, or round world points xyz [N,3] (no size)."""
+        label = checks.obstacle_name(name, self._profile)
+        turn = checks.number("yaw", yaw)
+        self._guard.check()
+        if size is None:
+            self._obstacles.add_points(label, checks.points("xyz", xyz))
+            return
+        edges = checks.vector("size", size, 3)
+        for axis, edge in zip("xyz", edges, strict=True):
+            checks.positive(f"size along {axis}", float(edge))
+        self._obstacles.add_box(label, checks.vector("xyz", xyz, 3), edges, turn)
+
+    def clear_obstacles(self) -> None:
+        """Forget what add_obstacle added."""
+        self._guard.check()
+        self._obstacles.clear()
 
     # grip
 

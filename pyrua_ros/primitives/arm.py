@@ -15,6 +15,7 @@ from pyrua_ros.primitives.body import Body
 from pyrua_ros.primitives.gate_link import ANSWER_S, GateLink
 from pyrua_ros.primitives.joints import Joints
 from pyrua_ros.primitives.runtime import Runtime
+from pyrua_ros.primitives.surroundings import Surroundings
 from pyrua_ros.results import Move, State
 from pyrua_ros.robot_model import rotations
 from pyrua_ros.robot_model.profile import RobotProfile
@@ -47,6 +48,7 @@ class Arm:
         joints: Joints,
         body: Body,
         planner: MotionPlanner,
+        surroundings: Surroundings,
         profile: RobotProfile,
     ) -> None:
         self._runtime = runtime
@@ -54,6 +56,7 @@ class Arm:
         self._joints = joints
         self._body = body
         self._planner = planner
+        self._surroundings = surroundings
         self._profile = profile
         self._publisher = gate.publisher(node, names.AGENT_TRAJECTORY)
 
@@ -76,7 +79,9 @@ class Arm:
         with self._runtime.moving("move the arm"):
             self._gate.require_agent()
             start = self._start()
-            plan = self._planner.plan(goal, start, speed=speed)
+            width = float(self._joints.require(self._joints.fingers).sum())
+            scene = self._surroundings.scene(start, width)
+            plan = self._planner.plan(goal, start, speed=speed, scene=scene)
             if isinstance(plan, PlanFailure):
                 return self._measure(goal, "no_plan", plan.reason, 0.0)
             return self.execute(plan, goal)

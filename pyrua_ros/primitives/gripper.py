@@ -10,6 +10,7 @@ from pyrua_ros.errors import ClockError, GateError, NoStateError
 from pyrua_ros.primitives.gate_link import ANSWER_S, GateLink
 from pyrua_ros.primitives.joints import Joints
 from pyrua_ros.primitives.runtime import Runtime
+from pyrua_ros.primitives.surroundings import Surroundings
 from pyrua_ros.results import Grip
 from pyrua_ros.robot_model.profile import RobotProfile
 from pyrua_ros.wire import names
@@ -30,11 +31,18 @@ class Gripper:
     """Implements `robo.GripperPort`. Whether something is held is read from the fingers, never from a server."""
 
     def __init__(
-        self, runtime: Runtime, node: Node, gate: GateLink, joints: Joints, profile: RobotProfile
+        self,
+        runtime: Runtime,
+        node: Node,
+        gate: GateLink,
+        joints: Joints,
+        surroundings: Surroundings,
+        profile: RobotProfile,
     ) -> None:
         self._runtime = runtime
         self._gate = gate
         self._joints = joints
+        self._surroundings = surroundings
         self._profile = profile.gripper
         self._publisher = gate.publisher(node, names.AGENT_GRIPPER)
         self.commanded_force: float | None = None
@@ -69,6 +77,7 @@ class Gripper:
         stalled = abs(short) > HOLDING_M
         if stalled and force is None and not reason:
             reason = f"the fingers stopped at {measured:.3f} m on their way to {target:.3f} m"
+        self._surroundings.grip(measured if holding else None)
         return Grip(measured, holding, stalled, reason)
 
 

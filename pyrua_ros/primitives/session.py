@@ -15,6 +15,7 @@ from pyrua_ros.primitives.joints import Joints
 from pyrua_ros.primitives.runtime import Runtime
 from pyrua_ros.primitives.screen import Screen
 from pyrua_ros.primitives.settings import Settings
+from pyrua_ros.primitives.surroundings import Surroundings
 from pyrua_ros.robo import Robo
 from pyrua_ros.robot_model import profile as profiles
 from pyrua_ros.robot_model.collision import CollisionChecker
@@ -36,6 +37,7 @@ def connect(settings: Settings | None = None) -> Robo:
     body = Body(profile)
     joints = Joints(runtime, arm_node, profile)
     gate = GateLink(runtime, arm_node)
+    surroundings = Surroundings(joints, body, profile)
     say = arm_node.create_publisher(String, names.AGENT_SAY, qos.EVENTS)
 
     def speak(text: str) -> None:
@@ -45,9 +47,10 @@ def connect(settings: Settings | None = None) -> Robo:
     model = RobotModel(profile)
     planner = BuiltinPlanner(model, CollisionChecker(model), profile)
     robo = Robo(
-        arm=Arm(runtime, arm_node, gate, joints, body, planner, profile),
-        gripper=Gripper(runtime, gripper_node, gate, joints, profile),
+        arm=Arm(runtime, arm_node, gate, joints, body, planner, surroundings, profile),
+        gripper=Gripper(runtime, gripper_node, gate, joints, surroundings, profile),
         camera=CameraNode(runtime, camera_node, joints, body, cameras),
+        obstacles=surroundings,
         segmenter=ColorShapeSegmenter(profile.table or profile.workspace),
         screen=Screen(cameras, settings),
         say=speak,

@@ -152,7 +152,7 @@ def test_where_there_is_no_way_round_it_says_what_is_in_the_way(
     failure = _failed(planner.plan(JointGoal(right), left, scene=cage))
     assert failure.detail == "path"
     assert "no path: the straight joint path collides after" in failure.reason
-    assert "with front (" in failure.reason
+    assert "fr3_link3 with back (" in failure.reason
     assert failure.reason.endswith("; no way round was found in 0.3 s")
 
 
