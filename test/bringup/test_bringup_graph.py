@@ -49,6 +49,22 @@ def test_the_seed_is_no_ros_parameter() -> None:
     assert all("seed" not in p.params for p in bringup.graph(parse(["seed:=41", "task:=x"]), RUNTIME))
 
 
+def test_the_task_of_a_scene_with_many_goes_to_the_robot_alone() -> None:
+    words = ["scene:=tabletop", "task_id:=stack_two", "seed:=41", "task:=x"]
+    assert process("mujoco", words).args == ("--seed", "41", "--task-id", "stack_two")
+    for other in bringup.graph(parse(words), RUNTIME):
+        if other.name != "mujoco":
+            assert "stack_two" not in repr(other)
+        assert "stack_two" not in repr(other.params)
+
+
+def test_an_unknown_task_of_a_scene_is_found_before_anything_starts() -> None:
+    with pytest.raises(ConfigError, match="no task 'stack'; there are: pick,"):
+        bringup.check(parse(["scene:=tabletop", "task_id:=stack"]), frozenset())
+    with pytest.raises(ConfigError, match="single task"):
+        bringup.check(parse(["task_id:=pick"]), frozenset())
+
+
 def test_all_processes_share_one_time() -> None:
     for words in (["task:=x"], ["task:=x", "rtf:=0"]):
         assert process("gate", words).params["use_sim_time"] is True
