@@ -10,6 +10,7 @@ import os
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -206,6 +207,7 @@ class KernelClient:
         self._running = threading.Lock()
         self._stop_requests: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        weakref.finalize(self, os.close, self._wake)
         self._in_cell = False
         self._closing = False
         #: Which sandbox layers hold: layer → "yes…" or "no: why".

@@ -76,7 +76,7 @@ class CellStream(OutStream):
 
     def flush(self) -> None:
         """Send what is waiting; costs nothing when nothing is."""
-        if self._buffers:
+        if getattr(self, "_buffers", True):
             super().flush()
 
 

@@ -97,8 +97,7 @@ def kernel_policy(
         files=FileRules(
             read=tuple(dict.fromkeys(read)),
             write=(str(workspace), str(connection_dir), "/dev/shm", "/dev/null"),
-            # Python lists these while it looks for modules.
-            names=(str(package.parent), str(package)),
+            names=(str(package), *_listed(package)),
             hidden=tuple(hidden),
         ),
         limits=limits or Limits(),
@@ -123,6 +122,12 @@ def _on_search_paths(environment: Mapping[str, str], package: Path) -> list[str]
     return found
 
 
+def _listed(package: Path) -> list[str]:
+    """Folder that Python lists to find the package: a source tree on the path, and not by an import hook."""
+    parent = str(package.parent)
+    return [parent] if parent in sys.path[1:] else []  # the first entry is where this process was started
+
+
 def _holds_home(entry: str) -> bool:
     """Whether `entry` is the user's home or above it: too much to open because of a search path."""
     home = Path.home().resolve()
@@ -131,5 +136,6 @@ def _holds_home(entry: str) -> bool:
 
 
 def _scene_folders(share: Path, package: Path) -> list[str]:
-    roots = (share / "config", share / "urdf", package)
+    installed = Path(sys.prefix) / "share" / "pyrua_ros"
+    roots = (share / "config", share / "urdf", package, installed)
     return [str(path) for root in roots for path in root.glob("**/scenes") if path.is_dir()]

@@ -209,6 +209,40 @@ def test_another_thread_can_interrupt_a_cell(kernel: KernelClient) -> None:
     assert "stop was pressed" in result.text.splitlines()[-1]
 
 
+GUARD = """
+from pyrua_ros.executor import namespace
+class Guard:
+    reason = None
+    def preempt(self, reason): self.reason = reason
+    def clear_preemption(self): self.reason = None
+namespace._guard = guard = Guard()
+"""
+
+
+def test_an_interrupt_takes_the_robot_from_the_cell_until_the_next_one(kernel: KernelClient) -> None:
+    assert kernel.run(GUARD, LONG_S).status == "ok"
+    code = "import time\ntry:\n    time.sleep(1000)\nexcept KeyboardInterrupt:\n    print(guard.reason)"
+    result = kernel.run(code, 0.3)
+    assert (result.status, result.text.splitlines()[0]) == ("interrupted", "interrupted")
+    assert kernel.run("print(guard.reason)", LONG_S).text == "None"
+
+
+def test_a_preempted_cell_counts_as_interrupted(kernel: KernelClient) -> None:
+    result = kernel.run(
+        "from pyrua_ros.errors import Preempted\nraise Preempted('a person took over')", LONG_S
+    )
+    assert (result.status, result.error) == ("interrupted", "Preempted: a person took over")
+
+
+def test_a_listener_that_fails_leaves_no_cell_running(kernel: KernelClient) -> None:
+    def fail(text: str) -> None:
+        raise RuntimeError("no terminal")
+
+    with pytest.raises(RuntimeError, match="no terminal"):
+        kernel.run("print(1, flush=True)\nwhile True: pass", LONG_S, fail)
+    assert kernel.run("print('next')", LONG_S).text == "next"
+
+
 def test_interrupt_between_cells_does_nothing(kernel: KernelClient) -> None:
     assert kernel.interrupt("nobody runs") is False
     assert kernel.run("print('fine')", LONG_S).status == "ok"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import pyrua_ros
+from pyrua_ros import paths
 from pyrua_ros.executor.client import KernelClient
 from pyrua_ros.executor.environment import kernel_environment
 from pyrua_ros.executor.policy import kernel_policy
@@ -183,6 +184,22 @@ def test_the_simulator_and_its_scores_cannot_be_imported(caged: KernelClient, ne
     needs("landlock")
     refused(caged, f"import pyrua_ros.{part}")
     refused(caged, f"open({str(Path(pyrua_ros.__file__).parent / part / '__init__.py')!r})")
+
+
+def test_scenes_cannot_be_read(caged: KernelClient, needs) -> None:
+    needs("landlock")
+    scenes = [path for path in (paths.share() / "urdf" / "scenes").rglob("*") if path.is_file()]
+    assert scenes
+    for scene in scenes:
+        refused(caged, f"open({str(scene)!r})")
+
+
+def test_the_run_folder_around_the_workspace_cannot_be_read(caged: KernelClient, needs) -> None:
+    needs("landlock")
+    run_dir = caged._workspace.parent
+    (run_dir / "events.jsonl").write_text("{}")
+    refused(caged, "open('../events.jsonl')")
+    refused(caged, "import os\nos.listdir('..')")
 
 
 def test_what_robo_is_made_of_can_be_imported(caged: KernelClient) -> None:
