@@ -107,7 +107,7 @@ class TableTop:
             self.cube = np.array([self.eef[0], self.eef[1], 0.03])
         self.held, self.width = False, 0.08
 
-    def grasp(self, width, force):
+    def grasp(self, width, force=30.0):
         near = np.linalg.norm(self.eef - self.cube) < 0.02
         if near and self.slips:
             self.slips, near = self.slips - 1, False
@@ -120,7 +120,7 @@ class TableTop:
     def show(self, camera, label=""):
         self.shown.append(label)
 
-    def segment(self, what, camera):
+    def segment(self, what, camera="front"):
         self.asked.append(f"{what} {camera}")
         missing = SimpleNamespace(
             found=False, reason="nothing red", score=0.0, world_xyz=None, top_z=None, size=None

@@ -41,18 +41,69 @@ def seen_by(camera, what):
     return seen
 
 def find(what):
-    """From the front; when in doubt, from above with the wrist camera."""
-    seen = seen_by("front", what)
-    if not seen.found or seen.score < 0.4:
+    """From the front; when in doubt, from above with the wrist camera; by other words when these say nothing."""
+    for words in (what, *other_words(what)):
+        seen = seen_by("front", words)
+        if seen.found and seen.score >= 0.4:
+            break
+    else:
         for x, y in [(0.45, 0.0), (0.45, 0.2), (0.45, -0.2)]:
             if go(x - 0.07, y, 0.45).reached:
-                above = seen_by("wrist", what)
-                if above.found and above.score > seen.score:
-                    seen = above
+                near = seen_by("wrist", what)
+                if near.found and near.score > seen.score:
+                    seen = near
                     break
+        again(robo.home)
+    if not seen.found and what.split()[-1] in ("zone", "area", "square", "field", "spot"):
+        seen = painted(what)
+    elif not seen.found and what.split()[-1] in ("plate", "dish", "tray"):
+        seen = flat_thing(seen)
     if seen.found:
         known.add(what)
     return seen
+
+def other_words(what):
+    thing = what.split()[-1]
+    return {"handle": ["black object"], "button": ["white box"]}.get(thing, []) if " " not in what else []
+
+HUES = {"red": 0, "orange": 25, "yellow": 52, "green": 130, "blue": 230, "purple": 280, "pink": 330}
+
+def painted(what):
+    """A patch of colour flat on the table: its middle, from the front."""
+    from types import SimpleNamespace
+    rgb = again(robo.image, "front").astype(float) / 255
+    xyz = again(robo.world_map, "front")
+    high, low = rgb.max(axis=2), rgb.min(axis=2)
+    r, g, b = np.moveaxis(rgb, 2, 0)
+    hue = np.degrees(np.arctan2(np.sqrt(3) * (g - b), 2 * r - g - b)) % 360
+    color = next((word for word in what.split() if word in HUES), None)
+    flat = (np.abs(xyz[..., 2]) < 0.005) & (xyz[..., 0] > 0.25) & (xyz[..., 0] < 0.8) & (high - low > 0.3 * high)
+    if color:
+        flat &= np.abs((hue - HUES[color] + 180) % 360 - 180) < 25
+    points = xyz[flat]
+    middle = np.median(points, axis=0) if len(points) else np.zeros(3)
+    points = points[np.hypot(*(points - middle)[:, :2].T) < 0.12]
+    if len(points) < 150:
+        return SimpleNamespace(found=False, reason=f"no {what} painted on the table", score=0.0)
+    ends = np.percentile(points, [2, 98], axis=0)
+    print("painted on the table:", what, ends.mean(axis=0))
+    return SimpleNamespace(found=True, reason="", score=0.5, world_xyz=ends.mean(axis=0), top_z=0.0,
+                           size=ends[1] - ends[0], yaw=0.0, grasp_width=0.08)
+
+def flat_thing(otherwise):
+    """What lies low and wide on the table."""
+    xyz = again(robo.world_map, "front")
+    low = (xyz[..., 2] > 0.003) & (xyz[..., 2] < 0.022) & (xyz[..., 0] > 0.25) & (xyz[..., 0] < 0.8)
+    rows, cols = np.nonzero(low)
+    if len(rows) < 200:
+        return otherwise
+    points = xyz[rows, cols, :2]
+    dense = [np.sum(np.hypot(*(points - p).T) < 0.06) for p in points[::20]]
+    middle = points[::20][int(np.argmax(dense))]
+    k = int(np.argmin(np.hypot(*(points - middle).T)))
+    seen = again(robo.segment, point=(int(rows[k]), int(cols[k])), camera="front")
+    print("low and wide:", seen)
+    return seen if seen.found and max(seen.size[:2]) > 0.1 else otherwise
 
 def above(x, y, top_z):
     """Look straight down at (x, y): the wrist camera sits 7 cm ahead of the fingers."""
@@ -61,9 +112,9 @@ def above(x, y, top_z):
 def closer(what, seen):
     """One look from above at what was found."""
     x, y = seen.world_xyz[:2]
-    if above(x, y, seen.top_z):
-        near = seen_by("wrist", what)
-        if near.found and near.score >= 0.4 and np.hypot(near.world_xyz[0] - x, near.world_xyz[1] - y) < 0.06:
+    if seen.top_z > 0.002 and above(x, y, seen.top_z):
+        near = next((near for near in (seen_by("wrist", words) for words in (what, *other_words(what))) if near.found), seen)
+        if near.score >= 0.4 and np.hypot(near.world_xyz[0] - x, near.world_xyz[1] - y) < 0.06:
             return near
     return seen
 
@@ -219,7 +270,8 @@ def find_handle():
     handle = find("handle")
     if not handle.found:
         return None, 0.0, "the handle: " + handle.reason
-    handle = closer("handle", handle)
+    near = closer("handle", handle)
+    handle = near if abs(near.top_z - handle.top_z) < 0.01 else handle  # else it is another part of it
     x, y = handle.world_xyz[:2]
     points = again(robo.world_map, "front").reshape(-1, 3)
     points = points[np.isfinite(points).all(axis=1)]
@@ -255,12 +307,15 @@ def press(button, depth=0.0085):
     """Closed fingers straight down on the middle of it; (how far it gave way, reason)."""
     x, y = button.world_xyz[:2]
     tips = 0.0088  # they reach this far past the eef
+    points = again(robo.world_map, "front").reshape(-1, 3)
+    points = points[np.hypot(points[:, 0] - x, points[:, 1] - y) < 0.015]
+    top = max(button.top_z, float(np.percentile(points[:, 2], 90)) if len(points) > 10 else 0.0)
     again(robo.close)
-    over = go(x, y, button.top_z + 0.08)
-    down = go(x, y, button.top_z + tips - depth, speed=0.1, straight=True) if over.reached else over
+    over = go(x, y, top + 0.08)
+    down = go(x, y, top + tips - depth, speed=0.1, straight=True) if over.reached else over
     print(over, down)
-    came = button.top_z + tips - float(again(robo.state).eef_pos[2])
-    go(x, y, button.top_z + 0.12, straight=True)
+    came = top + tips - float(again(robo.state).eef_pos[2])
+    go(x, y, top + 0.12, straight=True)
     again(robo.home)
     return came, down.reason
 '''
