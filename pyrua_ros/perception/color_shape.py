@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +18,10 @@ from pyrua_ros.robot_model.profile import Box
 LOWEST_SCORE = 0.45
 #: `segment(point=…)` accepts an object this close to the pixel.
 POINT_RADIUS_PX = 4
+#: Partly hidden is what has something nearer than this in front of more than this share of its border.
+HIDING_M = 0.03
+HIDING_SHARE = 0.15
+HIDDEN_SCORE = 0.6
 
 
 @dataclass(frozen=True)
@@ -28,10 +33,12 @@ class _Candidate:
 
     @property
     def name(self) -> str:
-        best = max(self.shape.scores, key=lambda key: self.shape.scores[key])
-        return (
-            f"{colors.name_of(self.labels, self.lab)} {best if self.shape.scores[best] > 0.4 else 'object'}"
-        )
+        scores = self.shape.scores
+        best = max(scores, key=lambda key: scores[key])
+        if best == "box" and scores["cube"] > 0.8 * scores["box"]:
+            best = "cube"
+        shape = best if scores[best] > 0.4 else "object"
+        return f"{colors.name_of(self.labels, self.lab)} {shape}"
 
 
 class ColorShapeSegmenter:
@@ -81,7 +88,7 @@ class ColorShapeSegmenter:
             notes.append(f"{others} more like it")
         if wanted.ignored:
             notes.append(f"not considered: {' '.join(wanted.ignored)}")
-        return _segment(view, best, score, "; ".join(notes))
+        return _segment(view, best, score, notes)
 
     def _at_point(self, view: View, scene: Surroundings, point: tuple[int, int]) -> Segment:
         row, col = point
@@ -96,7 +103,7 @@ class ColorShapeSegmenter:
         if best is None:
             what = "the robot" if scene.robot[row, col] else "the table or the background"
             return Segment(False, f"{what} is at {point}, not an object", camera=view.camera)
-        return _segment(view, _candidate(scene, best[1]), 1.0, "")
+        return _segment(view, _candidate(scene, best[1]), 1.0, [])
 
 
 def _candidate(scene: Surroundings, mask: Mask) -> _Candidate:
@@ -114,12 +121,26 @@ def _score(wanted: words.Description, candidate: _Candidate) -> float:
     return score
 
 
-def _segment(view: View, candidate: _Candidate, score: float, note: str) -> Segment:
+def _hidden(view: View, mask: Mask) -> str:
+    """Say whether the image ends, or something stands before, where the object goes on; empty if it is all there."""
+    if mask[0].any() or mask[-1].any() or mask[:, 0].any() or mask[:, -1].any():
+        return "partly outside the image"
+    ring = cv2.dilate(mask.astype(np.uint8), np.ones((5, 5), np.uint8)).astype(bool) & ~mask
+    with np.errstate(invalid="ignore"):
+        before = view.depth[ring] < np.median(view.depth[mask]) - HIDING_M
+    return "partly hidden" if float(np.mean(before)) > HIDING_SHARE else ""
+
+
+def _segment(view: View, candidate: _Candidate, score: float, notes: list[str]) -> Segment:
     rows, cols = np.nonzero(candidate.mask)
     shape = candidate.shape
+    hidden = _hidden(view, candidate.mask)
+    if hidden:
+        notes = [f"{hidden}: position and size are guesses", *notes]
+        score *= HIDDEN_SCORE
     return Segment(
         found=True,
-        reason=note,
+        reason="; ".join(notes),
         world_xyz=shape.center,
         top_z=shape.top_z,
         size=shape.size,

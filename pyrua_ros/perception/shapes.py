@@ -114,6 +114,7 @@ def measure(points: FloatArray, height: FloatArray, footprint: float) -> Shape:
     top = points[z > top_z - _BAND_M, :2]
     rectangle = _rectangle(top, footprint)
     circle_center, radius = fit_circle(_outline(top))
+    rim_center, rim_radius = fit_circle(top)
     sphere_center, sphere_radius, sphere_error = fit_sphere(points)
 
     inner = np.linalg.norm(points[:, :2] - rectangle.center, axis=1) < 0.3 * rectangle.long
@@ -136,8 +137,10 @@ def measure(points: FloatArray, height: FloatArray, footprint: float) -> Shape:
     if ball > 0.5:
         center_xy, long, short, yaw = sphere_center[:2], 2 * sphere_radius, 2 * sphere_radius, 0.0
         top_z = float(sphere_center[2] + sphere_radius)
-    elif open_score > 0.5 and _is_circular(top, circle_center, radius):
+    elif open_score > 0.5 and _is_ring(_outline(top), circle_center, radius):
         center_xy, long, short, yaw = circle_center, 2 * radius, 2 * radius, 0.0
+    elif open_score > 0.5 and _is_ring(top, rim_center, rim_radius):
+        center_xy, long, short, yaw = rim_center, 2 * rim_radius, 2 * rim_radius, 0.0
     elif roundness > 0.5:
         center_xy, long, short, yaw = circle_center, 2 * radius + footprint, 2 * radius + footprint, 0.0
     else:
@@ -156,6 +159,8 @@ def _outline(xy: FloatArray) -> FloatArray:
     return np.column_stack([np.interp(at, lengths, closed[:, k]) for k in range(2)])
 
 
-def _is_circular(xy: FloatArray, center: FloatArray, radius: float) -> bool:
-    outline = np.linalg.norm(_outline(xy) - center, axis=1)
-    return radius > 0 and float(np.std(outline)) < 0.08 * radius
+def _is_ring(xy: FloatArray, center: FloatArray, radius: float) -> bool:
+    """Whether points lie on a circle of a size that they could show: also an arc of it will do."""
+    distance = np.linalg.norm(xy - center, axis=1)
+    extent = float(np.max(np.ptp(xy, axis=0)))
+    return radius < 1.5 * extent and float(np.percentile(np.abs(distance - radius), 80)) < 0.08 * radius
