@@ -20,7 +20,7 @@ from pyrua_ros.running import new_run_dir, running
 from pyrua_ros.scored_run import ScoredRun, run_task, scene_task
 
 _ON_A_GRAPH = ("latency", "sim")
-NAMES = (*_ON_A_GRAPH, "demo", "tabletop")
+NAMES = (*_ON_A_GRAPH, "demo", "motion", "tabletop")
 _DEMOS = 20
 _TABLETOP_SEEDS = 5
 
@@ -53,6 +53,12 @@ def run(
     if name == "tabletop":
         wanted = range(seed_base, seed_base + (seeds or _TABLETOP_SEEDS))
         return _tabletop(args, json_file, wanted, tasks, wording)
+    if name == "motion":
+        from pyrua_ros.evaluation import motion
+
+        measured = motion.measure(args.robot, seed_base)
+        _report(name, measured.as_dict(), measured.rows, json_file)
+        return 0
     figures, rows = _on_a_graph(name, args)
     _report(name, figures, rows, json_file)
     return 0

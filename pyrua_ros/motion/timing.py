@@ -191,6 +191,14 @@ def optimum(path: CurvedPath, length: float, limits: JointLimits, intervals: int
     return np.asarray(speed, dtype=float)
 
 
+def optimal_duration(points: ArrayLike, limits: JointLimits) -> float:
+    """Shortest time, s, along a smooth path through `points` ``[points, joints]`` without jerk limits (TOPP-RA)."""
+    rows = np.asarray(points, dtype=float)
+    arc = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(rows, axis=0), axis=1))])
+    speed = optimum(_toppra().SplineInterpolator(arc, rows), float(arc[-1]), limits, 4 * _GRID)
+    return float((2 * np.diff(np.linspace(0, arc[-1], len(speed))) / (speed[:-1] + speed[1:])).sum())
+
+
 def _toppra() -> Any:
     """Import the library late: it brings a plotting library along, which takes a second."""
     os.environ.setdefault("MPLBACKEND", "Agg")
