@@ -71,6 +71,7 @@ def _check_tools(tools: Json) -> None:
 
 
 def responses_body(number: int, counts: Counts, request: Request, answer: Answer) -> Json:
+    """Return `answer` as one body of the Responses API; `number` makes its ids."""
     output: list[Json] = []
     if answer.reasoning is not None:
         reasoning: Json = {"id": f"rs_{number}", "type": "reasoning", "summary": []}
@@ -210,6 +211,7 @@ def check_chat(body: Json) -> None:
 
 
 def chat_body(number: int, counts: Counts, request: Request, answer: Answer) -> Json:
+    """Return `answer` as one body of the Chat Completions API; `number` makes its ids."""
     calls = []
     for k, (name, argument) in enumerate(answer.calls):
         if name == "python" and isinstance(argument, str) and not answer.truncated:

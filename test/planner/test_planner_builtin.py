@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -179,3 +180,48 @@ def test_what_was_noted_is_told_to_a_kernel_that_has_forgotten_it():
     assert "attempt 2" in again
     assert f"spots.update({spots})" in again
     assert "def grasp(" in again
+
+
+def toolbox(**names) -> dict:
+    """What the toolbox defines, on a `robo` of the test's own."""
+    namespace = {"np": np, **names}
+    exec(TOOLBOX.replace("time.sleep(rest)", "None"), namespace)  # noqa: S102
+    return namespace
+
+
+def test_what_a_busy_machine_missed_is_asked_for_once_more():
+    class NoStateError(Exception):
+        pass
+
+    answers = iter([NoStateError("too old"), NoStateError("too old"), "state"])
+
+    def state():
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert toolbox()["again"](state) == "state"
+    held = iter([SimpleNamespace(reason="held: no joint_states for 0.22 s"), SimpleNamespace(reason="")])
+    assert toolbox()["again"](lambda: next(held)).reason == ""
+
+
+def test_misuse_is_not_tried_again():
+    calls = []
+
+    def misused():
+        calls.append(1)
+        raise ValueError("width")
+
+    with pytest.raises(ValueError, match="width"):
+        toolbox()["again"](misused)
+    assert calls == [1]
+
+
+def test_a_free_place_is_one_that_is_seen_and_has_room():
+    y, x = np.mgrid[-0.3:0.3:0.005, 0.3:0.7:0.005]
+    points = np.dstack([x, y, np.zeros_like(x)])
+    points[(np.abs(x - 0.5) < 0.05) & (np.abs(y) < 0.05), 2] = 0.04
+    spot = toolbox(robo=SimpleNamespace(world_map=lambda camera: points))["free_spot"]()
+    away = max(abs(spot[0] - 0.5), abs(spot[1]))
+    assert 0.1 < away < 0.15

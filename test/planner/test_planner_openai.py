@@ -52,13 +52,13 @@ def ask(episode):
     """Run an episode against a scripted server: `ask(api, script, …)` → (run, server)."""
 
     def run(api, script, *, model="scripted", base_url=None, server=None, settings=None, **options):
-        with Endpoint(script, **{"models": ("scripted", "gpt-6.1-sol"), **(server or {})}) as server:
+        with Endpoint(script, **{"models": ("scripted", "gpt-6.1-sol"), **(server or {})}) as endpoint:
             settings = settings or planner_settings()
-            client = openai_model(model, base_url or server.base_url, api, settings)
+            client = openai_model(model, base_url or endpoint.base_url, api, settings)
             try:
                 options.setdefault("price", FREE)
                 options.setdefault("observer", Log())
-                return episode(client, **options), server
+                return episode(client, **options), endpoint
             finally:
                 client.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -282,7 +283,7 @@ def _stacked(levels: list[tuple[float | None, str]], falling: bool) -> tuple[Goa
         names = [name for _, name in sorted(levels, key=lambda pair: pair[0] or 0.0)]
     elif falling or known[0] == 2.0 or known[-1] == 0.0:
         names.reverse()
-    return tuple(Place(upper, lower, "on") for lower, upper in zip(names, names[1:], strict=False))
+    return tuple(Place(upper, lower, "on") for lower, upper in itertools.pairwise(names))
 
 
 def _merged(goals: list[Goal]) -> tuple[Goal, ...]:
@@ -294,11 +295,15 @@ def _merged(goals: list[Goal]) -> tuple[Goal, ...]:
             continue
         if isinstance(goal, (Place, Push)) and isinstance(last, Pick) and goal.thing == last.thing:
             found.pop()
-        if isinstance(goal, Sort) and isinstance(last, Sort):
-            if (goal.kind, goal.container) == (last.kind, last.container) and goal.colors and last.colors:
-                found[-1] = Sort(goal.kind, goal.container, (*last.colors, *goal.colors))
-                continue
+        if isinstance(goal, Sort) and isinstance(last, Sort) and _alike(goal, last):
+            found[-1] = Sort(goal.kind, goal.container, (*last.colors, *goal.colors))
+            continue
         found.append(goal)
     if any(isinstance(goal, Pick) for goal in found[:-1]):
         return ()  # there is one hand
     return tuple(found)
+
+
+def _alike(one: Sort, other: Sort) -> bool:
+    """Whether both are about the same things in different colours."""
+    return (one.kind, one.container) == (other.kind, other.container) and bool(one.colors and other.colors)

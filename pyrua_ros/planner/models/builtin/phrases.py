@@ -30,9 +30,42 @@ _RELATION = re.compile(
 #: Words that show that a phrase is more than the name of one thing.
 _STRUCTURE = frozenset(
     (
-        "and or then it them all every each both not no with without before after between near beside in on onto into of "
-        "at from to by if while until is are be that which"
-    ).split()
+        "and",
+        "or",
+        "then",
+        "it",
+        "them",
+        "all",
+        "every",
+        "each",
+        "both",
+        "not",
+        "no",
+        "with",
+        "without",
+        "before",
+        "after",
+        "between",
+        "near",
+        "beside",
+        "in",
+        "on",
+        "onto",
+        "into",
+        "of",
+        "at",
+        "from",
+        "to",
+        "by",
+        "if",
+        "while",
+        "until",
+        "is",
+        "are",
+        "be",
+        "that",
+        "which",
+    )
 )
 #: Places, not things.
 _PLACES = frozenset(
@@ -82,7 +115,23 @@ def is_several(phrase: str) -> bool:
 
 
 _COUNTABLE = frozenset(
-    "cube block brick box cylinder ball bowl plate cup mug object thing item toy can".split()
+    (
+        "cube",
+        "block",
+        "brick",
+        "box",
+        "cylinder",
+        "ball",
+        "bowl",
+        "plate",
+        "cup",
+        "mug",
+        "object",
+        "thing",
+        "item",
+        "toy",
+        "can",
+    )
 )
 
 
@@ -100,4 +149,21 @@ def _simple(words: str) -> bool:
     )
 
 
-_VERBS = frozenset("pick put place open press push pull stack swap sort move grab take lift".split())
+_VERBS = frozenset(
+    (
+        "pick",
+        "put",
+        "place",
+        "open",
+        "press",
+        "push",
+        "pull",
+        "stack",
+        "swap",
+        "sort",
+        "move",
+        "grab",
+        "take",
+        "lift",
+    )
+)

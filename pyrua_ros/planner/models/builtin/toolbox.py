@@ -13,16 +13,18 @@ if "known" not in globals():
     known, held, spots, vessels = set(), {}, {}, {}
 
 def again(call, *args, **more):
-    """A busy machine may miss a joint state or a frame; the same call once more does no harm."""
-    for rest in (0.3, 1.0):
+    """A busy machine may miss joint states or a frame; the same call once more does no harm."""
+    for rest in (0.3, 1.0, None):
         try:
-            return call(*args, **more)
+            result = call(*args, **more)
+            if rest is None or "joint_states" not in getattr(result, "reason", ""):
+                return result
+            print("once more:", result)
         except Exception as error:
-            if type(error).__name__ not in PASSING:
+            if rest is None or type(error).__name__ not in PASSING:
                 raise
             print("once more:", error)
-            time.sleep(rest)
-    return call(*args, **more)
+        time.sleep(rest)
 
 def report(stage, **facts):
     print(json.dumps({"stage": stage, **facts}))
