@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -63,6 +64,16 @@ def test_a_snapshot_has_the_positions_of_its_time(fast):
     snapshot = fast.simulation.snapshot()
     assert snapshot.stamp == fast.stamps[-1]
     np.testing.assert_array_equal(snapshot.qpos[:7], fast.states[-1].position[:7])
+
+
+def test_unpaced_physics_leaves_the_processor_to_whoever_follows_it(fast):
+    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    threads = []
+    fast.simulation._on_state = lambda *_: threads.append(threading.get_native_id())
+    fast.simulation.start()
+    fast.until(lambda: threads)
+    assert os.getpriority(os.PRIO_PROCESS, threads[0]) == min(own + 5, 19)
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
 
 
 def test_a_failing_step_is_reported_once_and_ends_it(fast, monkeypatch):

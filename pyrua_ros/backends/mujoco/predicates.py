@@ -36,7 +36,7 @@ def holds(world: World, predicate: types.Predicate) -> bool:
             return not _touching(world, name) & world.hand_bodies
         case types.Held():
             lifted = _position(world, name)[2] - world.watch.start(name)[2] >= predicate.lift
-            return bool(lifted and _touching(world, name) == world.finger_bodies)
+            return bool(lifted and world.finger_bodies <= _touching(world, name) <= world.hand_bodies)
         case types.Stacked():
             return _stacked(world, name, predicate.base)
         case types.RestsOn():

@@ -81,7 +81,7 @@ class Released(Config):
 
 
 class Held(Config):
-    """Both fingers touch the object, nothing else does, and it is at least `lift` above its start."""
+    """Both fingers touch the object, nothing but the hand does, and it is at least `lift` above its start."""
 
     predicate: Literal["held"]
     object: str
