@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -103,11 +104,11 @@ class GateConfig(_Section):
     shutdown_s: float = Field(gt=0, description="s that a brake may take before the process exits")
 
 
-@lru_cache(maxsize=1)
-def load() -> GateConfig:
-    """Read `config/gate.yaml`; raises ConfigError naming file, key and what is allowed."""
-    path = paths.share() / "config" / "gate.yaml"
+@lru_cache(maxsize=4)
+def load(path: str = "") -> GateConfig:
+    """Read `path`, by default `config/gate.yaml`; raises ConfigError naming file, key and what is allowed."""
+    file = Path(path) if path else paths.share() / "config" / "gate.yaml"
     try:
-        return GateConfig.model_validate(read_yaml(path))
+        return GateConfig.model_validate(read_yaml(file))
     except ValidationError as error:
-        raise explain(path, error) from None
+        raise explain(file, error) from None

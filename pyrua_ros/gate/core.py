@@ -62,6 +62,14 @@ class _Candidate:
     approved: bool = False
 
 
+@dataclass(frozen=True)
+class _Fitted:
+    """What a candidate would be sent as."""
+
+    trajectory: Trajectory
+    start: float | None  # ROS time for which it continues the motion under way, s; None: from rest, at once
+
+
 class Gate:
     """Owns the modes and the goals. Everything but `stop` is called from one thread.
 
@@ -101,6 +109,7 @@ class Gate:
         self._numbers = itertools.count(1)
         self._shown: dict[str, None] = {}
         self._owner: Source = "agent"
+        self._who = ""
         self._why = ""
         self._arm: _Goal | None = None
         self._gripper: _Goal | None = None
@@ -118,6 +127,11 @@ class Gate:
     def why(self) -> str:
         """Why the mode is what it is, or what the last hold was for."""
         return self._outlet.why if self._outlet.stopped else self._why
+
+    @property
+    def who(self) -> str:
+        """The operator who has the arm; empty when nobody has."""
+        return self._who if self._owner == "operator" else ""
 
     @property
     def moving(self) -> bool:
@@ -163,12 +177,12 @@ class Gate:
             trajectory = self._checker.read(trajectory)
             candidate = _Candidate(goal, source, trajectory, begin, next(self._numbers))
             candidate, fitted = self._fit(candidate, measured)
-            times, positions = postures(fitted, self._config.collision)
+            times, positions = postures(fitted.trajectory, self._config.collision)
         except Refused as refusal:
             self._emit(Event(goal, "refused", str(refusal), source, "arm"))
             return
         self._drop("preempted", f"replaced by {goal}", by=candidate)
-        self._judge(candidate, measured, times, positions)
+        self._judge(candidate, fitted, measured, times, positions)
 
     def approve(self, goal: str, yes: bool, comment: str = "") -> str:
         """Let the waiting goal go, or refuse it; returns what came of it. An ID that does not wait changes nothing."""
@@ -184,11 +198,11 @@ class Gate:
         try:
             measured = self._admit(candidate.source, goal, "")
             candidate, fitted = self._fit(candidate, measured)
-            times, positions = postures(fitted, self._config.collision)
+            times, positions = postures(fitted.trajectory, self._config.collision)
         except Refused as refusal:
             self._refuse_candidate(candidate, str(refusal))
             return f"goal '{goal}' is approved, and refused: {refusal}"
-        self._judge(candidate, measured, times, positions)
+        self._judge(candidate, fitted, measured, times, positions)
         return f"goal '{goal}' is approved"
 
     def on_gripper(
@@ -232,7 +246,7 @@ class Gate:
     def take_over(self, who: str) -> None:
         """Give the arm to the operator; the agent's motion is braked and its goals end."""
         self.hold(f"{who} took over")
-        self._owner = "operator"
+        self._owner, self._who = "operator", who
         self._why = f"{who} took over"
 
     def hand_back(self, who: str) -> None:
@@ -308,42 +322,54 @@ class Gate:
         if len(self._shown) > _SHOWN:
             del self._shown[next(iter(self._shown))]
 
-    def _fit(self, candidate: _Candidate, measured: Measured) -> tuple[_Candidate, Trajectory]:
+    def _fit(self, candidate: _Candidate, measured: Measured) -> tuple[_Candidate, _Fitted]:
         """Apply the start rule at this moment; returns what would be sent now, checked; raises Refused."""
         waits = self._approval and candidate.source == "agent" and not candidate.approved
-        begin = None if waits else candidate.begin
-        fitted, begin = fit_start(
-            candidate.trajectory, begin, self._outlet.last, measured, self._outlet.now(), self._config.start
+        ros = self._outlet.now()
+        trajectory, begin = fit_start(
+            candidate.trajectory,
+            None if waits else candidate.begin,
+            self._outlet.last,
+            measured,
+            ros,
+            self._config.start,
         )
-        self._checker.check_motion(fitted)
+        self._checker.check_motion(trajectory)
+        fitted = _Fitted(trajectory, None if begin is None else ros)
         return replace(candidate, begin=None if waits else begin), fitted
 
     def _judge(
-        self, candidate: _Candidate, measured: Measured, times: FloatArray, positions: FloatArray
+        self,
+        candidate: _Candidate,
+        fitted: _Fitted,
+        measured: Measured,
+        times: FloatArray,
+        positions: FloatArray,
     ) -> None:
         """Have the path checked for collisions: here when it is short, else by the worker."""
         width = None if math.isnan(measured.width) else min(max(measured.width, 0.0), self._max_width)
         if len(times) <= self._config.collision.inline_postures:
-            self._judged(candidate, self._paths.check(times, positions, width))
+            self._judged(candidate, self._paths.check(times, positions, width), fitted)
         else:
             self._candidate = candidate
             self._worker.ask(candidate.number, times, positions, width)
 
-    def _judged(self, candidate: _Candidate, problem: str) -> None:
+    def _judged(self, candidate: _Candidate, problem: str, fitted: _Fitted | None = None) -> None:
         if problem:
             self._refuse_candidate(candidate, problem)
         elif self._approval and candidate.source == "agent" and not candidate.approved:
             self._candidate = replace(candidate, stage="waiting")
             self._emit(Event(candidate.id, "waiting", "a person must approve this motion", "agent", "arm"))
         else:
-            self._let_go(candidate)
+            self._let_go(candidate, fitted)
 
-    def _let_go(self, candidate: _Candidate) -> None:
-        """Send a checked candidate if it still fits."""
+    def _let_go(self, candidate: _Candidate, fitted: _Fitted | None) -> None:
+        """Send a checked candidate; without `fitted`, which is of this very moment, if it still fits."""
         try:
             measured = self._admit(candidate.source, candidate.id, "")
-            candidate, fitted = self._fit(candidate, measured)
-            if not self._outlet.forward(fitted, candidate.id):
+            if fitted is None:
+                candidate, fitted = self._fit(candidate, measured)
+            if not self._outlet.forward(fitted.trajectory, candidate.id, fitted.start):
                 raise Refused(f"stopped: {self._outlet.why}")
         except Refused as refusal:
             self._refuse_candidate(candidate, str(refusal))

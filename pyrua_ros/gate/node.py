@@ -7,9 +7,10 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import rclpy
@@ -31,6 +32,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from pyrua_ros.gate import config as gate_config
 from pyrua_ros.gate import measured as joint_states
+from pyrua_ros.gate.callers import AgentProcesses
 from pyrua_ros.gate.collisions import PathChecker
 from pyrua_ros.gate.config import GateConfig
 from pyrua_ros.gate.core import Device, Event, Gate, Source
@@ -48,6 +50,7 @@ from pyrua_ros.robot_model.assets import AssetError
 from pyrua_ros.robot_model.brake import brake
 from pyrua_ros.robot_model.model import RobotModel
 from pyrua_ros.robot_model.profile import ConfigError, RobotProfile
+from pyrua_ros.robot_model.trajectory import Trajectory
 from pyrua_ros.wire import names, qos, trajectories
 from pyrua_ros.wire.gate import Approval, GateEvent, GateState, Mode
 
@@ -105,11 +108,14 @@ class GateNode:
         self._outlet = Outlet(
             ros_time=lambda: self._now().ros,
             brake=partial(brake, profile.arm.limits, profile.arm.joints),
-            send=lambda trajectory, goal: self._arm_out.publish(trajectories.to_message(trajectory, goal)),
+            send=self._send_arm,
             latency_s=config.start.latency_s,
         )
         # Before the worker's first answer.
         self._wake = node.create_guard_condition(self._tick)
+        agent_topics = (names.AGENT_TRAJECTORY, names.AGENT_GRIPPER)
+        separate: bool = node.declare_parameter("separate_agent", False).value
+        self._agents = AgentProcesses(node, agent_topics if separate else ())
         self._worker = CheckWorker(PathChecker(profile, config.collision).check, self._wake.trigger)
         self._gate = Gate(
             profile,
@@ -214,7 +220,11 @@ class GateNode:
     def _listen(self, source: Source, device: Device, topic: str) -> None:
         inbox = Inbox(self._config.input)
 
-        def on_command(raw: bytes) -> None:
+        def on_command(raw: bytes, info: Mapping[str, Any]) -> None:
+            if source == "operator" and self._agents.sent(info):
+                reason = "the agent's own process may not act as the operator"
+                self._gate.refuse(source, device, peek_goal(raw), reason)
+                return
             self._on_command(source, device, inbox, raw)
 
         def on_liveliness(info: QoSLivelinessChangedInfo) -> None:
@@ -246,6 +256,11 @@ class GateNode:
                 self._gate.on_gripper(source, goal, width, force, self._unheard(self._gripper_out))
         except (Refused, ValueError) as refusal:
             self._gate.refuse(source, device, peek_goal(raw), str(refusal))
+
+    def _send_arm(self, trajectory: Trajectory, goal: str, start: float | None) -> None:
+        # Without /clock the gate counts on the steady clock, which the robot does not know.
+        stamp = start if self._sim_time else None
+        self._arm_out.publish(trajectories.to_message(trajectory, goal, stamp))
 
     def _begin(self, message: JointTrajectory) -> float | None:
         """Moment of the first point on the gate's clock, s; None without a stamp."""
@@ -307,7 +322,13 @@ class GateNode:
         self._stated = mode, why, moving = self._state()
         stamp = self._node.get_clock().now().nanoseconds * 1e-9
         state = GateState(
-            mode=mode, why=why, moving=moving, waiting=self._gate.waiting, boot_id=self._boot_id, stamp=stamp
+            mode=mode,
+            why=why,
+            who=self._gate.who,
+            moving=moving,
+            waiting=self._gate.waiting,
+            boot_id=self._boot_id,
+            stamp=stamp,
         )
         self._state_out.publish(state.to_message())
 
@@ -336,7 +357,12 @@ class GateNode:
         response.success, response.message = True, self._gate.mode
         return response
 
-    def _on_approve(self, message: String) -> None:
+    def _on_approve(self, message: String, info: Mapping[str, Any]) -> None:
+        if self._agents.sent(info):
+            self._log.error(
+                f"ignored an approval on {names.AGENT_APPROVE}: it comes from the agent's own process"
+            )
+            return
         try:
             answer = Approval.model_validate_json(message.data)
         except ValidationError as error:
@@ -418,7 +444,7 @@ def main(args: list[str] | None = None) -> int:
     executor.add_node(node)
     try:
         profile = robot_profile.load(node.declare_parameter("robot", "fr3").value)
-        gate = GateNode(node, profile, gate_config.load())
+        gate = GateNode(node, profile, gate_config.load(node.declare_parameter("config", "").value))
         _spin(executor, gate, lambda: wanted, node.get_logger().error)
         gate.close(executor)
         return 0

@@ -44,7 +44,8 @@ class Outlet:
     ----------
     ros_time : s; callable from any thread.
     brake : from a moving state to rest within the limits.
-    send : hands a trajectory and its goal ID to the robot; callable from any thread.
+    send : hands a trajectory and its goal ID to the robot; callable from any thread. Third, the ROS time at
+        which it continues a motion under way, so that both are one curve; None when it starts from rest.
     latency_s : from sending to the robot's motion.
     """
 
@@ -52,7 +53,7 @@ class Outlet:
         self,
         ros_time: Callable[[], float],
         brake: Callable[[JointSample], Trajectory],
-        send: Callable[[Trajectory, str], None],
+        send: Callable[[Trajectory, str, float | None], None],
         latency_s: float = 0.0,
     ) -> None:
         self._ros_time = ros_time
@@ -84,11 +85,16 @@ class Outlet:
         """ROS time at which something sent now takes effect, s."""
         return self._ros_time() + self._latency_s
 
-    def forward(self, trajectory: Trajectory, goal: str) -> bool:
-        """Send a checked trajectory; False when stopped: then it does not move the arm."""
+    def forward(self, trajectory: Trajectory, goal: str, start: float | None = None) -> bool:
+        """Send a checked trajectory; False when stopped: then it does not move the arm.
+
+        Parameters
+        ----------
+        start : ROS time, s, for which it was fitted to the motion under way; None: now.
+        """
         if self.stopped:
             return False
-        self._put(Command(trajectory, self.now(), goal))
+        self._put(Command(trajectory, self.now() if start is None else start, goal))
         if self.stopped:
             self.brake()
             return False
@@ -136,6 +142,8 @@ class Outlet:
         return not self.stopped
 
     def _put(self, command: Command) -> None:
+        previous = self._last
+        continues = previous is not None and not previous.ended(command.start)
         # Before sending: a stop from here on must brake from this command.
         self._last = command
-        self._send(command.trajectory, command.goal)
+        self._send(command.trajectory, command.goal, command.start if continues else None)

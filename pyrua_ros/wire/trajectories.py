@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from builtin_interfaces.msg import Duration
+from builtin_interfaces.msg import Duration, Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from pyrua_ros.robot_model.trajectory import Trajectory
@@ -14,9 +14,16 @@ def _duration(seconds: float) -> Duration:
     return Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
 
 
-def to_message(trajectory: Trajectory, goal: str = "") -> JointTrajectory:
-    """The message that starts `trajectory` on arrival (zero stamp)."""
+def _time(seconds: float) -> Time:
+    nanoseconds = round(seconds * 1e9)
+    return Time(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+def to_message(trajectory: Trajectory, goal: str = "", start: float | None = None) -> JointTrajectory:
+    """The message that starts `trajectory` at ROS time `start`, s, or on arrival (zero stamp)."""
     message = JointTrajectory(joint_names=list(trajectory.names))
+    if start is not None:
+        message.header.stamp = _time(start)
     message.header.frame_id = goal
     message.points = [
         JointTrajectoryPoint(

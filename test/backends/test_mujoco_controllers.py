@@ -49,6 +49,34 @@ def test_a_new_trajectory_replaces_the_old_at_once():
     np.testing.assert_allclose(arm.desired(2.0).position, HOME - 0.1)
 
 
+def test_a_trajectory_with_a_start_of_its_own_continues_the_old_one_without_a_step():
+    first = ramp(HOME, HOME + 0.2)
+    for arrives in (0.44, 0.56):
+        arm = ArmController(FR3, HOME)
+        arm.command(first, now=0.0)
+        rest = first.times[5:] - 0.5, first.positions[5:], first.velocities[5:], first.accelerations[5:]
+        arm.command(Trajectory(first.names, *rest), now=arrives, start=0.5)
+        for t in np.arange(arrives, 1.1, 0.01):
+            np.testing.assert_allclose(arm.desired(t).position, first.sample(t).position, atol=1e-12)
+        assert arm.moving is False
+
+
+def test_hold_before_a_trajectory_has_started_drops_it():
+    arm = ArmController(FR3, HOME)
+    arm.command(ramp(HOME, HOME + 0.2), now=0.0, start=0.3)
+    assert arm.moving is True
+    arm.hold(0.2)
+    np.testing.assert_array_equal(arm.desired(2.0).position, HOME)
+
+
+def test_a_start_too_far_ahead_is_refused_and_one_too_long_ago_is_now():
+    arm = ArmController(FR3, HOME)
+    with pytest.raises(CommandError, match=r"it starts in 0.6 s, more than 0.5 s ahead"):
+        arm.command(ramp(HOME, HOME + 0.2), now=1.0, start=1.6)
+    arm.command(ramp(HOME, HOME + 0.2), now=9.0, start=1.0)
+    np.testing.assert_allclose(arm.desired(9.5).position, HOME + 0.1)
+
+
 def test_joints_are_matched_by_name_in_any_order():
     arm = ArmController(FR3, HOME)
     order = [3, 0, 6, 2, 5, 1, 4]

@@ -87,7 +87,7 @@ class Cell:
         self.outlet = Outlet(
             lambda: self.now.ros,
             partial(brake, FR3.arm.limits, FR3.arm.joints),
-            lambda trajectory, goal: self.sent.append((self.now.ros, trajectory, goal)),
+            lambda trajectory, goal, start: self.sent.append((self.now.ros, trajectory, goal)),
             CONFIG.start.latency_s,
         )
         checker = LimitChecker(FR3, CONFIG.limits, lambda q: np.array([0.4, 0.0, 0.4]))
@@ -298,11 +298,11 @@ def test_a_stop_while_a_trajectory_is_on_its_way_out_is_followed_by_a_brake():
     cell = Cell()
     send = cell.outlet._send
 
-    def send_late(trajectory: Trajectory, goal: str) -> None:
+    def send_late(trajectory: Trajectory, goal: str, start: float | None) -> None:
         if goal == "g1":
             # The stop thread runs to its end between the decision to send and the sending.
             cell.gate.stop("button")
-        send(trajectory, goal)
+        send(trajectory, goal, start)
 
     cell.outlet._send = send_late
     cell.go("g1")
@@ -792,9 +792,9 @@ def test_a_gate_that_was_held_up_itself_holds():
     cell = Cell()
     cell.go()
     cell.run(1.0)
-    cell.now = Now(cell.now.ros + 0.6, cell.now.steady + 0.6)
+    cell.now = Now(cell.now.ros + 0.9, cell.now.steady + 0.9)
     cell.gate.tick()
-    assert cell.last() == ("g1", "held", "the gate itself was held up for 0.60 s and could not watch the arm")
+    assert cell.last() == ("g1", "held", "the gate itself was held up for 0.90 s and could not watch the arm")
 
 
 def test_an_arm_that_rests_far_from_its_command_is_told_to_rest_where_it_is():

@@ -51,3 +51,9 @@ def test_a_gripper_command_with_two_points_is_refused():
     message.points = [*message.points, *message.points]
     with pytest.raises(ValueError, match="one point"):
         wire.read_gripper(message)
+
+
+def test_a_start_travels_in_the_stamp_and_none_is_a_zero_stamp():
+    stamp = wire.to_message(ramp(), "g", 12.25).header.stamp
+    assert (stamp.sec, stamp.nanosec) == (12, 250_000_000)
+    assert wire.to_message(ramp(), "g").header.stamp == type(stamp)()

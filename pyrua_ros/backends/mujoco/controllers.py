@@ -11,9 +11,8 @@ from pyrua_ros.robot_model.trajectory import JointSample, Trajectory
 
 FloatArray = NDArray[np.float64]
 
-
-#: How far ahead a trajectory may say that it starts, s.
-MAX_LEAD_S = 0.5
+#: How far from now the start time of a trajectory may be, s.
+MAX_OFF_S = 0.5
 
 
 class CommandError(ValueError):
@@ -44,7 +43,8 @@ class ArmController:
 
         Parameters
         ----------
-        start : the trajectory's own start time. Until then the old one goes on; what has passed is left out.
+        start : the trajectory's own start time. Until then the old one goes on; what has passed is left out,
+            unless that is more than `MAX_OFF_S`: then the trajectory starts now.
         """
         trajectory = self._in_our_order(trajectory)
         for field in ("times", "positions", "velocities", "accelerations"):
@@ -55,13 +55,14 @@ class ArmController:
         desired = self.desired(now)
         if trajectory.times[0] > 0:
             trajectory = _from_state(desired, trajectory)
-        if start is None or start <= now:
-            self._next = None
-            self._trajectory, self._started = trajectory, now if start is None else start
-        elif start - now > MAX_LEAD_S:
-            raise CommandError(f"it starts in {start - now:.3g} s, more than {MAX_LEAD_S:g} s ahead")
-        else:
+        if start is None or now - start > MAX_OFF_S:
+            start = now
+        if start - now > MAX_OFF_S:
+            raise CommandError(f"it starts in {start - now:.3g} s, more than {MAX_OFF_S:g} s ahead")
+        if start > now:
             self._next = (trajectory, start)
+        else:
+            self._next, self._trajectory, self._started = None, trajectory, start
 
     def hold(self, now: float) -> None:
         """Brake within the limits from the commanded state and rest there."""
