@@ -40,6 +40,13 @@ _KNOW_HOW = """\
   After the lift check robo.state().gripper_width: near 0 means that you lost it.
 - Place: move above the target, lower until the object's bottom is 1-2 cm above where it shall rest, open, retreat
   straight up, home(), then look at the result. The object's bottom is as far below the eef as it was when you grasped.
+- Stack: as place, but lower to 4 mm above the lower thing's top_z, and look from above that both middles agree.
+- Push along the table: robo.open(width=0.02), come down 5 cm behind the thing with yaw along the way (the fingers side
+  by side), z at half its height, then one straight move; stop half its size before the goal, back off, go up.
+- Press: close; straight down onto it. The fingertips reach 9 mm past the eef: contact is at eef z = top_z + 0.009.
+- Drawer: grip the handle from above with robo.close(force=60), yaw along the pull, one straight slow move outwards.
+- To swap two things, write down both places first, and bring one to a free place (robo.world_map shows where).
+- A move held because joint states were late is a hiccup: the same absolute move once more does no harm.
 - A move that is refused or not reached did not happen: read its reason, then go higher, come from above, or turn yaw
   by pi/2. Move sideways only well above everything on the table.
 """
