@@ -187,6 +187,7 @@ def _gate(args: Arguments, runtime: Runtime) -> Process:
             "run_dir": str(runtime.run_dir),
             "socket": str(runtime.gate_socket),
             "start_stopped": False,
+            "separate_agent": True,
             "use_sim_time": _simulated_time(args),
         },
         grace_s=5.0,
