@@ -225,3 +225,18 @@ def test_a_free_place_is_one_that_is_seen_and_has_room():
     spot = toolbox(robo=SimpleNamespace(world_map=lambda camera: points))["free_spot"]()
     away = max(abs(spot[0] - 0.5), abs(spot[1]))
     assert 0.1 < away < 0.15
+
+
+def test_sorting_goes_on_until_nothing_is_left_and_each_thing_has_its_own_attempts():
+    conversation, task = Conversation("", ""), "sort the cubes by colour into the bowls"
+    told(conversation, decide(task, conversation).code, stage="look", found=True, missing="")
+    told(conversation, decide(task, conversation).code, stage="grasp", holding=False, width=0.0, reason="")
+    assert "look, attempt 2" in decide(task, conversation).code
+    told(conversation, decide(task, conversation).code, stage="look", found=True, missing="")
+    told(conversation, decide(task, conversation).code, stage="grasp", holding=True, width=0.04, reason="")
+    told(
+        conversation, decide(task, conversation).code, stage="place", placed=True, still_held=True, reason=""
+    )
+    assert "look, attempt 1" in decide(task, conversation).code
+    told(conversation, decide(task, conversation).code, stage="look", found=False, missing="")
+    assert decide(task, conversation).summary == "no cube is left outside of the bowls"

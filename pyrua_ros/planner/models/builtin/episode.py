@@ -45,7 +45,7 @@ def decide(task: str, conversation: Conversation) -> Action:
     broken = report is None
     found = plan[number].after(stage, report) if report is not None else Again(_why(last))
     if isinstance(found, Go):
-        return _cell(plan, number, found.stage, attempt)
+        return _cell(plan, number, found.stage, 1 if found.progress else attempt)
     if isinstance(found, Again):
         if found.repeat and _repeats(conversation, last) < ATTEMPTS:
             return _cell(plan, number, stage, attempt)

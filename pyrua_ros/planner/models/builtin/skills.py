@@ -19,6 +19,7 @@ class Go:
     """The next cell of the same step."""
 
     stage: str
+    progress: bool = False  # a part of the step is done: attempts are counted anew
 
 
 @dataclass(frozen=True)
@@ -277,7 +278,7 @@ class SortAway:
         if stage == "grasp":
             return Go("place") if report["holding"] else Again(_not_held(self.kind, report))
         if report["placed"]:
-            return Go("look")
+            return Go("look", progress=True)
         if not report["still_held"]:
             return Again(f"a {self.kind} was lost on the way")
         return Again(f"the way to the {self.container} failed: {report['reason']}", repeat=True)

@@ -14,7 +14,7 @@ if "known" not in globals():
 
 def again(call, *args, **more):
     """A busy machine may miss joint states or a frame; the same call once more does no harm."""
-    for rest in (0.3, 1.0, None):
+    for rest in (0.3, 1.0, 2.0, 4.0, None):
         try:
             result = call(*args, **more)
             if rest is None or "joint_states" not in getattr(result, "reason", ""):
