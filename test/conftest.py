@@ -24,7 +24,7 @@ def ros_domain() -> Iterator[int]:
     folder = Path(tempfile.gettempdir()) / f"pyrua-test-domains-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     for domain in range(61, 102):
-        lock = open(folder / str(domain), "w")
+        lock = (folder / str(domain)).open("w")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pyrua_ros import paths
-from pyrua_ros.robot_model.profile import ConfigError, explain, read_yaml
+from pyrua_ros.robot_model.profile import explain, read_yaml
 
 
 class Camera(BaseModel):

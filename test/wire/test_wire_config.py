@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pyrua_ros.robot_model.profile import ConfigError
 from pyrua_ros.wire import config
 
 
@@ -22,7 +23,7 @@ def test_a_broken_camera_file_names_file_and_key(tmp_path, monkeypatch):
     monkeypatch.setattr(config.paths, "share", lambda: tmp_path)
     config.cameras.cache_clear()
     try:
-        with pytest.raises(config.ConfigError, match=r"cameras.yaml: cameras.0.description: Field required"):
+        with pytest.raises(ConfigError, match=r"cameras.yaml: cameras.0.description: Field required"):
             config.cameras()
     finally:
         config.cameras.cache_clear()
