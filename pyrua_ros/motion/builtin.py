@@ -13,7 +13,7 @@ from pyrua_ros.motion.detour import detour
 from pyrua_ros.motion.goals import Goal, JointGoal, PoseGoal, admissible_start, check_goal, check_speed
 from pyrua_ros.motion.planner import PlanFailure
 from pyrua_ros.motion.straight import straight_line
-from pyrua_ros.motion.timing import TimingError, along, time_path
+from pyrua_ros.motion.timing import TimingError, along, time_curve, time_path
 from pyrua_ros.robot_model.collision import CollisionChecker, Contact, fill
 from pyrua_ros.robot_model.ik import ik_candidates, solve_ik
 from pyrua_ros.robot_model.model import RobotModel
@@ -39,6 +39,7 @@ _WORKSPACE_SLACK_M = 0.0005
 _KEPT_M = MARGIN_M + 0.002  # because of what lies between the configurations that are tested
 _SEARCH_M = MARGIN_M + 0.01
 _SEARCHES = 6
+_SMOOTH_ENOUGH = 1.15  # duration by the optimum; a corner that could hardly be rounded makes it larger
 _ROUNDINGS_RAD = (0.6, 0.15)
 
 
@@ -118,7 +119,8 @@ class BuiltinPlanner:
         )
 
     def _way_round(self, start: FloatArray, ends: list[FloatArray], speed: float) -> Trajectory | None:
-        """Search, round the corners, time, and check what came out; again with another seed if it is not free."""
+        """Search, round the corners, time, and check what came out; again if it is not free, or slow at a corner."""
+        best: Trajectory | None = None
         deadline = time.monotonic() + self._deadline_s
         tolerated = self._tolerated(start, ends)
         slack = max(0.0, float(self._beyond(self._model.fk(start)[0]).max())) + _WORKSPACE_SLACK_M
@@ -136,15 +138,20 @@ class BuiltinPlanner:
             lower, upper = self._profile.position_lower, self._profile.position_upper
             corners = detour(start, ends, lower, upper, free, deadline_s=deadline, seed=attempt + 1)
             if corners is None:
-                return None
+                break
             for longest in _ROUNDINGS_RAD:
                 try:
-                    trajectory = time_path(rounded(corners, free, longest), self._profile, speed)
+                    trajectory, optimum_s = time_curve(rounded(corners, free, longest), self._profile, speed)
                 except TimingError:
                     continue
-                if self._obstacle(along(trajectory, CHECK_STEP_RAD), tolerated, _KEPT_M) is None:
-                    return trajectory
-        return None
+                if self._obstacle(along(trajectory, CHECK_STEP_RAD), tolerated, _KEPT_M) is not None:
+                    continue
+                if best is None or trajectory.duration < best.duration:
+                    best = trajectory
+                if trajectory.duration <= _SMOOTH_ENOUGH * optimum_s:
+                    return best
+                break
+        return best
 
     def _tolerated(self, start: FloatArray, ends: list[FloatArray]) -> dict[tuple[str, str], float]:
         """Pairs that touch or come close at start or goal, with the depth that is all right on the way."""

@@ -16,8 +16,8 @@ FloatArray = NDArray[np.float64]
 SEARCH_STEP_RAD = 0.04
 
 _RANGE_RAD = 1.2  # of one extension of the tree
-_SHORTCUTS = 60
-_EMPTY_SHORTCUTS = 25
+_SHORTCUTS = 50
+_EMPTY_SHORTCUTS = 15
 
 util.setLogLevel(util.LOG_NONE)
 

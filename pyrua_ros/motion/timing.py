@@ -23,7 +23,7 @@ _STANDING_RAD = 1e-7  # a path shorter than this is no motion
 _SHORTEST_S = 0.05  # of a motion
 _SPACING_S = 0.05  # between points where nothing happens
 _CLOSEST_S = 0.002  # between any two points
-_SMOOTHING_S = 0.04  # half-width of the jerk filter
+_SMOOTHING_S = 0.03  # half-width of the jerk filter
 _GRID = 120  # of TOPP-RA along the path
 _OUTSIDE_RAD = 1e-6
 _SAFETY = 0.995  # share of the limits that is used, against peaks between samples and rounding on the wire
@@ -73,12 +73,17 @@ def time_path(waypoints: ArrayLike, profile: RobotProfile, speed: float = 1.0) -
     if len(points) < 2:
         return _stand(names, points[0])
     if len(points) > 2:
-        return _time_curve(points, names, limits)
+        return _time_curve(points, names, limits)[0]
     line = _time_line(points[0], points[1], names, limits)
     if usage(evaluate(line), limits).velocity <= 1 + 1e-6:
         return line
     # Near the ends of the joints, where velocity limits depend on position.
-    return _time_curve(np.linspace(points[0], points[1], 30), names, limits)
+    return _time_curve(np.linspace(points[0], points[1], 30), names, limits)[0]
+
+
+def time_curve(points: ArrayLike, profile: RobotProfile, speed: float = 1.0) -> tuple[Trajectory, float]:
+    """Trajectory along a smooth curve through three `points` or more, and the shortest time without jerk limits."""
+    return _time_curve(np.asarray(points, dtype=float), profile.arm.joints, scaled(profile.arm.limits, speed))
 
 
 def _stand(names: tuple[str, ...], q: FloatArray) -> Trajectory:
@@ -122,7 +127,7 @@ def _merge(*wanted: FloatArray) -> FloatArray:
     return np.array(sorted(kept))
 
 
-def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits) -> Trajectory:
+def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits) -> tuple[Trajectory, float]:
     """TOPP-RA for velocity and acceleration, a filter for jerk, one stretch of time for what is left."""
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     arc = np.concatenate([[0.0], np.cumsum(steps)])
@@ -148,7 +153,7 @@ def _time_curve(points: FloatArray, names: tuple[str, ...], limits: JointLimits)
         raise TimingError(
             f"between its points the path leaves the limits of {name} by {used.outside_rad:.4f} rad"
         )
-    return fit(curve, limits)
+    return fit(curve, limits), duration
 
 
 def _fastest(length: float, path: CurvedPath, limits: JointLimits) -> PPoly:

@@ -84,6 +84,8 @@ class CollisionChecker:
         links = {self._mj.jnt_bodyid[self._mj.joint(name).id] for name in self.profile.gripper.joints}
         self._finger_links = {self._mj.body(int(body)).name for body in links}
         self._eef = self._data.xpos[self._mj.body(self.profile.arm.eef_link).id]
+        self._qpos = self._data.qpos
+        self._width = -1.0
         self._margin_m = 0.0
         self._fixed = np.flatnonzero(self._mj.geom_bodyid == 0)
         self._slots = [self._mj.geom(f"{_SLOT}{i}").id for i in range(slots)]
@@ -170,8 +172,10 @@ class CollisionChecker:
             width = self._scene.gripper_width
         if width is None:
             width = self.profile.gripper.max_width
-        self._data.qpos[self._arm] = q
-        self._data.qpos[self._fingers] = width / len(self._fingers)
+        self._qpos[self._arm] = q
+        if width != self._width:
+            self._qpos[self._fingers] = width / len(self._fingers)
+            self._width = width
         if margin_m != self._margin_m:
             self._mj.geom_margin[self._fixed] = self._margin_m = margin_m
         mujoco.mj_kinematics(self._mj, self._data)
