@@ -29,7 +29,7 @@ def test_another_speed_than_the_walls_is_refused() -> None:
 
 
 def test_the_figures_carry_their_names_without_the_rows() -> None:
-    figures = LatencyFigures(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, rows=[{"x": 1}])
+    figures = LatencyFigures(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 0, 10.0, rows=[{"x": 1}])
     assert set(figures.as_dict()) >= {"cell_p50_ms", "cell_p99_ms", "frame_extra_ms", "first_motion_ms"}
     assert "rows" not in figures.as_dict()
 
