@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from pyrua_ros.evaluation.endpoint import Endpoint, Failure, cell, finish
 from pyrua_ros.executor.client import KernelClient
+from pyrua_ros.planner.budget import Price
 from pyrua_ros.planner.loop import EpisodeRules
 from pyrua_ros.planner.models.base import Reply
+from pyrua_ros.planner.models.openai_client import openai_model
 from pyrua_ros.planner.parse import Cell, Finish
+from pyrua_ros.planner.settings import planner_settings
 
 
 class Cells:
@@ -100,3 +104,33 @@ def test_frames_and_errors_of_the_kernel_reach_the_conversation(episode, kernel)
     assert [(p.name, p.label, p.jpeg) for p in Keeps.pictures] == [
         ("001-1 front", "here", b"\xff\xd8picture")
     ]
+
+
+@pytest.mark.parametrize("api", ["responses", "chat"])
+def test_a_model_over_http_lives_through_its_own_bad_cells_and_the_servers_bad_days(
+    api, episode, kernel, monkeypatch
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    script = [
+        cell("kept = 7"),
+        Failure(429, "slow down", headers=(("retry-after", "0"),)),
+        cell("while True:\n    pass"),
+        cell("print('x' * 5_000_000)"),
+        cell("exit()"),
+        cell("print('kept is', kept)"),
+        finish(),
+    ]
+    with Endpoint(script) as server:
+        model = openai_model("scripted", server.base_url, api, planner_settings())
+        rules = EpisodeRules(cell_deadline_s=2.0, first_wait_s=0.0)
+        run = episode(model, executor=kernel, rules=rules, price=Price(0, 0, 0))
+        model.close()
+    assert (run.outcome.status, run.outcome.cells, run.outcome.retries) == ("done", 5, 1)
+    told = server.requests[-1].text
+    assert "cell 2: interrupted" in told
+    assert "it ran longer than 2 s" in told
+    assert "characters cut" in told
+    assert "session goes on" in told
+    assert "kept is 7" in told
+    assert len(told) < 40_000
+    assert len(kernel.holds) == 1
