@@ -1,7 +1,8 @@
 """Benchmarks: starts the graph that one needs, prints its figures, writes them as JSON.
 
 A bench in `pyrua_ros.evaluation` is a module with ``measure(run: Run) -> result``; ``result.as_dict()`` gives
-the figures by name, ``result.rows`` (optional) the measurements behind them.
+the figures by name, ``result.rows`` (optional) the measurements behind them. `motion` needs no graph:
+``measure(robot, seed)``.
 """
 
 from __future__ import annotations
