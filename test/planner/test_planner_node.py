@@ -20,6 +20,7 @@ from sensor_msgs.msg import CompressedImage, Image, JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from pyrua_ros.evaluation.endpoint import Endpoint, cell, finish
 from pyrua_ros.planner.node import main
 from pyrua_ros.planner.observer import Observer
 from pyrua_ros.planner.parameters import Parameters
@@ -123,7 +124,9 @@ def planner(tmp_path, ros_domain):
         for number, code in enumerate(cells, start=1):
             (folder / f"{number:03d}.py").write_text(code)
         values = {"planner": "replay", "replay": folder, "run_dir": tmp_path / "run", **parameters}
-        words = [word for name, value in values.items() for word in ("-p", f"{name}:={value}")]
+        words = [
+            word for name, value in values.items() if value is not None for word in ("-p", f"{name}:={value}")
+        ]
         process = subprocess.Popen(
             [sys.executable, "-m", "pyrua_ros.planner.node", "--ros-args", *words],
             stdout=subprocess.PIPE,
@@ -231,6 +234,43 @@ def test_a_stopped_gate_ends_the_task_before_anything_runs(planner, graph, tmp_p
     result = result_of(tmp_path / "run")
     assert result["status"] == "stopped"
     assert "gate/resume" in result["summary"]
+
+
+def test_with_a_model_over_http_a_second_task_is_refused_and_a_kill_leaves_nothing(planner, graph, tmp_path):
+    motion = "print('moving')\nimport time\ntime.sleep(60)"
+    with Endpoint([cell(motion), finish()]) as server:
+        process = planner(
+            planner="openai", base_url=server.base_url, api="responses", model="scripted", replay=None
+        )
+        graph.wait(lambda: graph.status and graph.task.get_subscription_count() > 0)
+        graph.task.publish(String(data="first task"))
+        graph.wait(lambda: graph.cells)
+        graph.task.publish(String(data="second task"))
+        graph.wait(lambda: "refused" in graph.status[-1][1])
+        assert "not taken: second task" in graph.status[-1][1]["refused"]
+        assert [request.api for request in server.requests] == ["responses"]
+        assert "first task" in server.requests[0].text
+        assert kernel_processes(tmp_path)
+        process.kill()
+        process.wait(10)
+    graph.wait(lambda: not kernel_processes(tmp_path))
+    events = (tmp_path / "run" / "events.jsonl").read_text()
+    assert json.loads(events.splitlines()[0])
+
+
+def kernel_processes(folder: Path) -> list[str]:
+    """Processes whose command line or working folder is of this test's run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            where = os.readlink(path / "cwd")
+        except OSError:
+            continue
+        ours = "ipykernel" in line or "pyrua_ros.executor" in line
+        if ours and where.startswith(str(folder)):
+            found.append(line)
+    return found
 
 
 @pytest.mark.parametrize(
