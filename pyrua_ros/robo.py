@@ -95,6 +95,7 @@ class Robo:
         segmenter: Segmenter,
         screen: ScreenPort,
         say: Callable[[str], None],
+        click: Callable[[float], NDArray[np.float64]],
         guard: Guard,
         profile: RobotProfile,
         cameras: Cameras,
@@ -107,6 +108,7 @@ class Robo:
         self._segmenter = segmenter
         self._screen = screen
         self._say = say
+        self._click = click
         self._guard = guard
         self._profile = profile
         self._cameras = cameras
@@ -271,6 +273,12 @@ class Robo:
         """Tell the person something."""
         self._guard.check()
         self._say(str(text))
+
+    def clicked_point(self, timeout: float = 60.0) -> NDArray[np.float64]:
+        """Wait for the person to click a point in RViz; returns its [3] m."""
+        seconds = checks.positive("timeout", timeout)
+        self._guard.check()
+        return self._click(seconds)
 
     def _view(self, camera: str, timeout: float = 2.0, depth: bool = True) -> View:
         self._cameras.named(camera)

@@ -9,6 +9,7 @@ from pyrua_ros.perception.color_shape import ColorShapeSegmenter
 from pyrua_ros.primitives.arm import Arm
 from pyrua_ros.primitives.body import Body
 from pyrua_ros.primitives.camera import CameraNode
+from pyrua_ros.primitives.clicks import Clicks
 from pyrua_ros.primitives.gate_link import GateLink
 from pyrua_ros.primitives.gripper import Gripper
 from pyrua_ros.primitives.joints import Joints
@@ -54,6 +55,7 @@ def connect(settings: Settings | None = None) -> Robo:
         segmenter=ColorShapeSegmenter(profile.table or profile.workspace),
         screen=Screen(cameras, settings),
         say=speak,
+        click=Clicks(runtime, arm_node, profile.arm.base_link).wait,
         guard=runtime,
         profile=profile,
         cameras=cameras,

@@ -26,6 +26,8 @@ AGENT_ANSWER = "agent/answer"
 AGENT_SAY = "agent/say"
 AGENT_MARKERS = "agent/markers"
 
+CLICKED_POINT = "clicked_point"
+
 
 def color(camera: str) -> str:
     """Colour image topic of `camera`."""

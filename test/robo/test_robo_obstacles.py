@@ -39,6 +39,7 @@ def robo(obstacles: _Obstacles) -> Robo:
         segmenter=others,
         screen=others,
         say=print,
+        click=others,
         guard=others,
         cameras=others,
         obstacles=obstacles,
