@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from pyrua_ros.perception import colors, regions, shapes, words
+from pyrua_ros.perception import colors, regions, relations, shapes, words
 from pyrua_ros.perception.regions import Mask, Surroundings
 from pyrua_ros.perception.segmenter import View
 from pyrua_ros.results import Segment
@@ -16,6 +16,8 @@ from pyrua_ros.robot_model.profile import Box
 
 #: A match below this is no match.
 LOWEST_SCORE = 0.45
+#: A pick such as "biggest" is among the matches with more than this share of the best score.
+ALIKE = 0.6
 #: `segment(point=…)` accepts an object this close to the pixel.
 POINT_RADIUS_PX = 4
 #: Partly hidden is what has something nearer than this in front of more than this share of its border.
@@ -62,30 +64,44 @@ class ColorShapeSegmenter:
         return self._by_words(view, scene, words.parse(prompt or ""))
 
     def _by_words(self, view: View, scene: Surroundings, wanted: words.Description) -> Segment:
-        if wanted.color is None and wanted.shape is None:
+        if not wanted.says_something:
             return Segment(
                 False,
                 f"no colour or shape in '{' '.join(wanted.ignored)}'; known are {', '.join(words.COLORS)} and "
                 f"{', '.join(words.SHAPES)}; else use point=(row, col)",
                 camera=view.camera,
             )
-        masks = regions.find_regions(scene)
-        if wanted.color is None:
-            masks += regions.find_bodies(scene)
-        found = [_candidate(scene, mask) for mask in masks]
-        scored = sorted(((_score(wanted, c), c) for c in found), key=lambda pair: -pair[0])
-        if not scored or scored[0][0] < LOWEST_SCORE:
-            seen = [
-                f"{c.name} at ({c.shape.center[0]:.2f}, {c.shape.center[1]:.2f})"
-                for c in found[: len(found) if wanted.color else len(regions.find_regions(scene))][:5]
-            ]
-            reason = f"no {wanted} in '{view.camera}'; seen: {', '.join(seen) or 'nothing on the table'}"
-            return Segment(False, reason, score=scored[0][0] if scored else 0.0, camera=view.camera)
-        score, best = scored[0]
-        others = sum(1 for s, c in scored[1:] if s > 0.8 * score and not (c.mask & best.mask).any())
+        matches, seen, score = _matches(scene, wanted)
+        if not matches:
+            reason = f"no {wanted} in '{view.camera}'; seen: {seen}"
+            return Segment(False, reason, score=score, camera=view.camera)
+        if wanted.relation is not None and wanted.other is not None:
+            others, seen, _ = _matches(scene, wanted.other)
+            if not others:
+                reason = (
+                    f"no {wanted.other} in '{view.camera}', so no {wanted} {wanted.relation} it; seen: {seen}"
+                )
+                return Segment(False, reason, camera=view.camera)
+            related = relations.related(
+                wanted.relation,
+                [c.shape for _, c in matches],
+                others[0][1].shape,
+                [bool((c.mask & others[0][1].mask).any()) for _, c in matches],
+            )
+            if not related:
+                reason = (
+                    f"{len(matches)} {wanted} in '{view.camera}', none {wanted.relation} the {wanted.other}"
+                )
+                return Segment(False, reason, camera=view.camera)
+            matches = [matches[i] for i in related]
+        if wanted.pick is not None:
+            alike = [match for match in matches if match[0] > ALIKE * max(score for score, _ in matches)]
+            matches = [alike[i] for i in relations.picked(wanted.pick, [c.shape for _, c in alike])]
+        score, best = matches[0]
+        others_like_it = sum(1 for s, _ in matches[1:] if s > 0.8 * score)
         notes = []
-        if others:
-            notes.append(f"{others} more like it")
+        if others_like_it and wanted.pick is None and wanted.relation != "nearest to":
+            notes.append(f"{others_like_it} more like it")
         if wanted.ignored:
             notes.append(f"not considered: {' '.join(wanted.ignored)}")
         return _segment(view, best, score, notes)
@@ -104,6 +120,36 @@ class ColorShapeSegmenter:
             what = "the robot" if scene.robot[row, col] else "the table or the background"
             return Segment(False, f"{what} is at {point}, not an object", camera=view.camera)
         return _segment(view, _candidate(scene, best[1]), 1.0, [])
+
+
+def _matches(
+    scene: Surroundings, wanted: words.Description
+) -> tuple[list[tuple[float, _Candidate]], str, float]:
+    """What fits, best first and each thing once; what was seen, in words; the highest score."""
+    if wanted.shape == "zone":
+        masks, labels = regions.find_paint(scene)
+        found = [_painted(scene, mask, labels) for mask in masks]
+        named = found
+    else:
+        masks = regions.find_regions(scene)
+        named = found = [_candidate(scene, mask) for mask in masks]
+        if wanted.color is None:
+            bodies = [_candidate(scene, mask) for mask in regions.find_bodies(scene)]
+            found = bodies if wanted.shape is None and wanted.relation is None else found + bodies
+    scored = sorted(((_score(wanted, c), c) for c in found), key=lambda pair: -pair[0])
+    kept: list[tuple[float, _Candidate]] = []
+    for score, candidate in scored:
+        if score >= LOWEST_SCORE and not any((candidate.mask & other.mask).any() for _, other in kept):
+            kept.append((score, candidate))
+    seen = ", ".join(f"{c.name} at ({c.shape.center[0]:.2f}, {c.shape.center[1]:.2f})" for c in named[:5])
+    return kept, seen or "nothing like it on the table", scored[0][0] if scored else 0.0
+
+
+def _painted(scene: Surroundings, mask: Mask, labels: NDArray[np.int8]) -> _Candidate:
+    footprint = float(np.median(scene.footprint[mask]))
+    return _Candidate(
+        mask, shapes.measure_flat(scene.points[mask].astype(float), footprint), labels[mask], scene.lab[mask]
+    )
 
 
 def _candidate(scene: Surroundings, mask: Mask) -> _Candidate:
@@ -126,8 +172,11 @@ def _hidden(view: View, mask: Mask) -> str:
     if mask[0].any() or mask[-1].any() or mask[:, 0].any() or mask[:, -1].any():
         return "partly outside the image"
     ring = cv2.dilate(mask.astype(np.uint8), np.ones((5, 5), np.uint8)).astype(bool) & ~mask
+    own = cv2.erode(
+        np.where(mask, view.depth, np.float32(1e3)), np.ones((7, 7), np.uint8)
+    )  # the nearest close by
     with np.errstate(invalid="ignore"):
-        before = view.depth[ring] < np.median(view.depth[mask]) - HIDING_M
+        before = view.depth[ring] < own[ring] - HIDING_M
     return "partly hidden" if float(np.mean(before)) > HIDING_SHARE else ""
 
 
@@ -145,7 +194,7 @@ def _segment(view: View, candidate: _Candidate, score: float, notes: list[str]) 
         top_z=shape.top_z,
         size=shape.size,
         yaw=shape.yaw,
-        grasp_width=float(shape.size[1]),
+        grasp_width=float(shape.size[1]) if shape.size[2] > 0 else None,
         score=round(score, 3),
         box=(int(rows.min()), int(cols.min()), int(rows.max()) + 1, int(cols.max()) + 1),
         mask=candidate.mask,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
@@ -26,6 +27,9 @@ LINK_M = 0.008
 FEWEST_PIXELS = 40
 #: Visual meshes reach a little beyond the collision shapes.
 ROBOT_MARGIN_M = 0.012
+#: Paint on the table is at least this colourful, and this wide and no wider.
+PAINT_CHROMA = 25.0
+PAINT_M = (0.04, 0.4)
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Surroundings:
     points : ``float32 [height, width, 3]`` m, NaN without depth.
     height : ``float32 [height, width]`` m above the table plane.
     above : pixels of things on the table: not the table, not the robot, within its bounds.
+    flat : pixels of the table itself.
     lab, labels : colours of all pixels, and their classes (`colors.classify`).
     plane : z = plane @ (x, y, 1) is the table.
     footprint : ``float32 [height, width]`` m that one pixel covers at its distance.
@@ -45,6 +50,7 @@ class Surroundings:
     points: NDArray[np.float32]
     height: NDArray[np.float32]
     above: Mask
+    flat: Mask
     robot: Mask
     lab: NDArray[np.float32]
     labels: NDArray[np.int8]
@@ -90,13 +96,14 @@ def observe(view: View, bounds: Box) -> Surroundings:
         plane = table_plane(points[inside].astype(float))
         height = points[..., 2] - (points[..., :2] @ plane[:2].astype(np.float32) + np.float32(plane[2]))
         above = inside & (height > LOWEST_M) & (height < HIGHEST_M)
+        flat = inside & (np.abs(height) <= LOWEST_M)
     robot = _robot_mask(points, above, view.robot)
     lab = colors.to_lab(view.rgb)
     labels = np.full(above.shape, -1, np.int8)
     above &= ~robot
     labels[above] = colors.classify(lab[above])
     footprint = view.depth / np.float32(view.intrinsics.fx)
-    return Surroundings(points, height, above, robot, lab, labels, plane, footprint)
+    return Surroundings(points, height, above, flat, robot, lab, labels, plane, footprint)
 
 
 def _links(scene: Surroundings, axis: int) -> tuple[Mask, tuple[slice, ...], tuple[slice, ...]]:
@@ -187,6 +194,24 @@ def find_regions(scene: Surroundings) -> list[Mask]:
 def find_bodies(scene: Surroundings) -> list[Mask]:
     """Masks of everything on the table by surface alone, whatever its colours."""
     return _masks(_components(scene, same_color=False))
+
+
+def find_paint(scene: Surroundings) -> tuple[list[Mask], NDArray[np.int8]]:
+    """Masks of patches of one colour on the table itself, largest first; and the colours' labels of all pixels."""
+    labels = np.full(scene.flat.shape, -1, np.int8)
+    labels[scene.flat] = colors.classify(scene.lab[scene.flat])
+    labels[np.hypot(scene.lab[..., 1], scene.lab[..., 2]) < PAINT_CHROMA] = -1
+    found = []
+    for label in range(len(colors.CHROMATIC)):
+        count, component = cv2.connectedComponents((labels == label).astype(np.uint8))
+        for i in range(1, count):
+            mask = component == i
+            if mask.sum() < FEWEST_PIXELS:
+                continue
+            extent = np.ptp(scene.points[mask][:, :2], axis=0)
+            if extent.min() > PAINT_M[0] and extent.max() < PAINT_M[1]:
+                found.append(mask)
+    return sorted(found, key=lambda mask: -int(mask.sum())), labels
 
 
 def _masks(component: NDArray[np.int32]) -> list[Mask]:

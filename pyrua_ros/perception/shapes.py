@@ -126,12 +126,15 @@ def measure(points: FloatArray, height: FloatArray, footprint: float) -> Shape:
     square = _ramp(rectangle.fill, 0.8, 0.9)
     even = min(rectangle.short, rectangle.long, tall) / max(rectangle.short, rectangle.long, tall)
     roundness = _ramp(rectangle.fill, 0.9, 0.82) * _ramp(rectangle.short / rectangle.long, 0.7, 0.85)
+    low = _ramp(tall, 0.03, 0.02) * _ramp(rectangle.long, 0.08, 0.11) * _ramp(rectangle.short, 0.03, 0.06)
     scores = {
         "box": solid * square,
         "cube": solid * square * (0.4 + 0.6 * _ramp(even, 0.5, 0.75)),
         "cylinder": solid * roundness,
-        "bowl": open_score,
+        "bowl": open_score * (1 - low),
         "ball": ball,
+        "plate": low * max(roundness, open_score),
+        "zone": 0.0,
     }
 
     if ball > 0.5:
@@ -148,6 +151,19 @@ def measure(points: FloatArray, height: FloatArray, footprint: float) -> Shape:
         yaw = _folded(rectangle.yaw, long, short)
     center = np.array([center_xy[0], center_xy[1], (top_z + bottom) / 2])
     return Shape(center, top_z, np.array([long, short, top_z - bottom]), yaw, scores)
+
+
+def measure_flat(points: FloatArray, footprint: float) -> Shape:
+    """Shape of what is painted on the table, from its points ``[n, 3]``; the arguments are those of `measure`."""
+    rectangle = _rectangle(points[:, :2], footprint)
+    z = float(np.median(points[:, 2]))
+    return Shape(
+        np.array([*rectangle.center, z]),
+        z,
+        np.array([rectangle.long, rectangle.short, 0.0]),
+        _folded(rectangle.yaw, rectangle.long, rectangle.short),
+        {"box": 0.0, "cube": 0.0, "cylinder": 0.0, "bowl": 0.0, "ball": 0.0, "plate": 0.0, "zone": 1.0},
+    )
 
 
 def _outline(xy: FloatArray) -> FloatArray:

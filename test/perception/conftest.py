@@ -9,6 +9,7 @@ import pytest
 
 from pyrua_ros.backends.mujoco import scenes
 from pyrua_ros.backends.mujoco.rendering import CameraRenderer, RenderError
+from pyrua_ros.backends.mujoco.scene_types import Scene
 from pyrua_ros.backends.mujoco.world import World
 from pyrua_ros.perception.geometry import Intrinsics
 from pyrua_ros.perception.segmenter import View
@@ -26,8 +27,8 @@ CAMERAS = config.cameras()
 class Studio:
     """A world whose arm is put where a test wants it, and its cameras."""
 
-    def __init__(self) -> None:
-        self.world = World(FR3, scenes.load("cube_bowl"), 1, CAMERAS.cameras)
+    def __init__(self, scene: Scene | None = None, seed: int = 1) -> None:
+        self.world = World(FR3, scene or scenes.load("cube_bowl"), seed, CAMERAS.cameras)
         self.renderer = CameraRenderer(self.world.model, CAMERAS.cameras)
         self._body = Body(FR3)
         self._model = RobotModel(FR3)
@@ -62,6 +63,22 @@ def studio() -> Studio:
         return Studio()
     except RenderError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def table() -> Callable[[str], Studio]:
+    """A studio with one task of the scene `tabletop`, made once."""
+    made: dict[str, Studio] = {}
+
+    def get(task: str) -> Studio:
+        if task not in made:
+            try:
+                made[task] = Studio(scenes.load("tabletop", task, 1), 1)
+            except RenderError as error:
+                pytest.skip(str(error))
+        return made[task]
+
+    return get
 
 
 @pytest.fixture
