@@ -8,7 +8,7 @@ from __future__ import annotations
 TOOLBOX = '''\
 import json, time
 
-PASSING = ("NoStateError", "NoFrameError", "StaleFrameError")
+PASSING = ("NoStateError", "NoFrameError", "StaleFrameError", "GateError")
 if "known" not in globals():
     known, held, spots, vessels = set(), {}, {}, {}
 
