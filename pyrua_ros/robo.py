@@ -147,7 +147,7 @@ class Robo:
     def segment(
         self, prompt: str | None = None, camera: str = "front", point: tuple[int, int] | None = None
     ) -> Segment:
-        """Find one object by words for colour and shape ("red cube", "bowl") or by a pixel on it."""
+        """Find one object by words for colour, shape, place ("red cube", "biggest can left of the bowl") or a pixel."""
         if (prompt is None) == (point is None):
             raise ValueError("segment takes either a prompt or point=(row, col)")
         if prompt is not None and (not isinstance(prompt, str) or not prompt.strip()):
