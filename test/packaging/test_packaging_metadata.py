@@ -21,6 +21,7 @@ KEYS = {
     "scipy": "python3-scipy",
     "pydantic": "python3-pydantic",
     "PyYAML": "python3-yaml",
+    "psutil": "python3-psutil",
     "transforms3d": "python3-transforms3d",
     "opencv-python-headless": "python3-opencv",
     "matplotlib": "python3-matplotlib",
