@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: JSON of `primitives.settings.Settings`; when it is not there, the namespace has no `robo`.
 SETTINGS_VARIABLE = "PYRUA_SETTINGS"
 
+#: A cell's answer passes between three threads; each change of hands waits for this at most.
+SWITCH_INTERVAL_S = 0.001
+
 _guard: Guard | None = None
 
 
@@ -51,6 +54,7 @@ def install(shell: Any, stream: Any) -> None:
 
     `stream` gets `begin_cell()` and `end_cell()`. Raises what connecting to the robot raises.
     """
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     leave = Exit()
     names: dict[str, object] = {"np": np, "exit": leave, "quit": leave}
     if os.environ.get(SETTINGS_VARIABLE):

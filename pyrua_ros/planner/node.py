@@ -21,7 +21,6 @@ from std_srvs.srv import Trigger
 from pyrua_ros.planner.models.factory import check_planner
 from pyrua_ros.planner.parameters import read_parameters
 from pyrua_ros.planner.settings import planner_settings
-from pyrua_ros.planner.spinning import RoundExecutor
 from pyrua_ros.planner.task_run import TaskRun, describe_stop
 from pyrua_ros.planner.topics import Topics
 from pyrua_ros.planner.watch import Watch
@@ -30,6 +29,7 @@ from pyrua_ros.robot_model import profile as profiles
 from pyrua_ros.robot_model.profile import ConfigError
 from pyrua_ros.wire import names, qos
 from pyrua_ros.wire.gate import GateState
+from pyrua_ros.wire.spinning import RoundExecutor
 
 #: After a signal the episode may take this long to hold, stop the kernel and write its result.
 ENDING_S = 7.0

@@ -130,13 +130,26 @@ class Joints:
             reading = self._runtime.wait(track.fresh, PATIENCE_S, preemptible=preemptible)
             if reading is None:
                 raise self._explain(track, started_ns)
-        skew = (self._runtime.now_ns() - reading.stamp_ns) * 1e-9
-        if abs(skew) > CLOCK_SKEW_S:
-            raise ClockError(
-                f"{self._topic} is stamped {skew:.1f} s {'behind' if skew > 0 else 'ahead of'} this process's ROS time "
-                f"(use_sim_time is {self._runtime.use_sim_time} here): robot and agent run on different clocks"
-            )
+        if abs(self._skew_s(reading)) > CLOCK_SKEW_S:
+            # The clock of a process that has just started may come a moment later than the joint states.
+            agreed = self._runtime.wait(lambda: self._agreed(track), PATIENCE_S, preemptible=preemptible)
+            if agreed is None:
+                raise self._two_clocks(self._skew_s(track.latest() or reading))
+            reading = agreed
         return reading.positions
+
+    def _skew_s(self, reading: JointReading) -> float:
+        return (self._runtime.now_ns() - reading.stamp_ns) * 1e-9
+
+    def _agreed(self, track: Track) -> JointReading | None:
+        reading = track.fresh()
+        return reading if reading is not None and abs(self._skew_s(reading)) <= CLOCK_SKEW_S else None
+
+    def _two_clocks(self, skew: float) -> ClockError:
+        return ClockError(
+            f"{self._topic} is stamped {abs(skew):.1f} s {'behind' if skew > 0 else 'ahead of'} this process's ROS time "
+            f"(use_sim_time is {self._runtime.use_sim_time} here): robot and agent run on different clocks"
+        )
 
     def _explain(self, track: Track, started_ns: int) -> Exception:
         if self._runtime.use_sim_time and self._runtime.now_ns() == started_ns:

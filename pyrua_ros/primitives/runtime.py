@@ -11,17 +11,20 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException, ShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from pyrua_ros.errors import Preempted, RobotError
+from pyrua_ros.wire.spinning import RoundExecutor
 
 T = TypeVar("T")
 
 #: A wait looks at its condition at least this often, even when no callback reports a change.
 POLL_S = 0.05
+#: Rest between two rounds of callbacks: spinning per message would take the interpreter from the cell.
+ROUND_S = 0.005
 
 
 class Runtime:
@@ -41,7 +44,7 @@ class Runtime:
         self._last_motion_end_ns = 0
         self._context = rclpy.Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor = RoundExecutor(context=self._context)
         self._nodes: list[Node] = []
         self._closing = False
         self._thread = threading.Thread(target=self._spin, name="rclpy", daemon=True)
@@ -68,7 +71,7 @@ class Runtime:
     def _spin(self) -> None:
         while not self._closing and self._context.ok():
             try:
-                self._executor.spin_once(timeout_sec=0.5)
+                self._executor.spin_round(ROUND_S)
             except (ExternalShutdownException, ShutdownException):
                 return
             except Exception:

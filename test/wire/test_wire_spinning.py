@@ -6,8 +6,8 @@ from rclpy.context import Context
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from pyrua_ros.planner.spinning import RoundExecutor
 from pyrua_ros.wire import qos
+from pyrua_ros.wire.spinning import RoundExecutor
 
 
 @pytest.fixture
