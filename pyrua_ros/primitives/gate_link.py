@@ -21,6 +21,8 @@ from pyrua_ros.wire.gate import GATE_SILENCE_S, GateEvent, GateState
 
 #: How long a command waits for the gate to be there.
 MATCH_S = 2.0
+#: The same for a gate that was never heard: discovery repeats itself every 3 s.
+FIRST_MATCH_S = 6.0
 #: How long the gate may take to accept or refuse a goal.
 ANSWER_S = 1.5
 
@@ -78,7 +80,10 @@ class GateLink:
         mode = self.mode
         if mode == "unknown":
             mode = (
-                self._runtime.wait(lambda: None if self.mode == "unknown" else self.mode, MATCH_S)
+                self._runtime.wait(
+                    lambda: None if self.mode == "unknown" else self.mode,
+                    FIRST_MATCH_S if self._state is None else MATCH_S,
+                )
                 or "unknown"
             )
         if mode == "unknown":

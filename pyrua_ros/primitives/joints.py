@@ -22,6 +22,8 @@ FloatArray = NDArray[np.float64]
 FRESH_S = 0.5
 #: How long a primitive waits for a fresh one before it gives up.
 PATIENCE_S = 2.0
+#: The first one may have to wait for discovery, which repeats itself every 3 s.
+FIRST_PATIENCE_S = 6.0
 #: A stamp further than this from our ROS time comes from another clock.
 CLOCK_SKEW_S = 2.0
 _HISTORY = 1000
@@ -127,12 +129,15 @@ class Joints:
         reading = track.fresh()
         if reading is None:
             started_ns = self._runtime.now_ns()
-            reading = self._runtime.wait(track.fresh, PATIENCE_S, preemptible=preemptible)
+            patience_s = FIRST_PATIENCE_S if track.latest() is None else PATIENCE_S
+            reading = self._runtime.wait(track.fresh, patience_s, preemptible=preemptible)
             if reading is None:
                 raise self._explain(track, started_ns)
         if abs(self._skew_s(reading)) > CLOCK_SKEW_S:
             # The clock of a process that has just started may come a moment later than the joint states.
-            agreed = self._runtime.wait(lambda: self._agreed(track), PATIENCE_S, preemptible=preemptible)
+            agreed = self._runtime.wait(
+                lambda: self._agreed(track), FIRST_PATIENCE_S, preemptible=preemptible
+            )
             if agreed is None:
                 raise self._two_clocks(self._skew_s(track.latest() or reading))
             reading = agreed
@@ -167,4 +172,4 @@ class Joints:
             return NoStateError(f"joint states stopped: the newest on {self._topic} is {age:.1f} s old")
         if track.missing:
             return NoStateError(f"joint states on {self._topic} lack {', '.join(track.missing)}")
-        return NoStateError(f"no joint states on {self._topic} within {PATIENCE_S:g} s")
+        return NoStateError(f"no joint states on {self._topic} within {FIRST_PATIENCE_S:g} s")
