@@ -14,7 +14,7 @@ from pyrua_ros.motion.planner import MotionPlanner, PlanFailure
 from pyrua_ros.primitives.body import Body
 from pyrua_ros.primitives.gate_link import ANSWER_S, GateLink
 from pyrua_ros.primitives.joints import Joints
-from pyrua_ros.primitives.runtime import Runtime
+from pyrua_ros.primitives.runtime import ClockWatch, Runtime
 from pyrua_ros.primitives.surroundings import Surroundings
 from pyrua_ros.results import Move, State
 from pyrua_ros.robot_model import rotations
@@ -178,8 +178,7 @@ class _Watch:
         self._sent_s = time.monotonic()
         self._accepted_ros_s: float | None = None
         self._accepted_s = 0.0
-        self._clock_s = runtime.now()
-        self._clock_moved_s = time.monotonic()
+        self._clock = ClockWatch(runtime)
 
     @property
     def waiting(self) -> bool:
@@ -194,12 +193,11 @@ class _Watch:
         if end is not None:
             return end.event, end.reason
         if self.waiting and self._gate.mode != "unknown":
-            self._clock_s, self._clock_moved_s = ros, steady
+            self._clock.restart()
             return None
-        if ros != self._clock_s:
-            self._clock_s, self._clock_moved_s = ros, steady
-        elif steady - self._clock_moved_s > STANDSTILL_S:
-            return "clock", f"ROS time stands still at {ros:.3f} s: /clock is paused or its publisher is gone"
+        standstill = self._clock.standstill()
+        if standstill:
+            return "clock", standstill
         if self._accepted_ros_s is None:
             if not self._gate.events(self._goal):
                 if steady - self._sent_s > ANSWER_S:

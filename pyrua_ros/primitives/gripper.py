@@ -9,7 +9,7 @@ from rclpy.node import Node
 from pyrua_ros.errors import ClockError, GateError, NoStateError
 from pyrua_ros.primitives.gate_link import ANSWER_S, GateLink
 from pyrua_ros.primitives.joints import Joints
-from pyrua_ros.primitives.runtime import Runtime
+from pyrua_ros.primitives.runtime import ClockWatch, Runtime
 from pyrua_ros.primitives.surroundings import Surroundings
 from pyrua_ros.results import Grip
 from pyrua_ros.robot_model.profile import RobotProfile
@@ -106,19 +106,15 @@ class _Watch:
         self._allowed_s = abs(target - start) / speed + MARGIN_S
         self._sent_s = time.monotonic()
         self._accepted_ros_s: float | None = None
-        self._clock_s = runtime.now()
-        self._clock_moved_s = time.monotonic()
+        self._clock = ClockWatch(runtime)
         self.interrupted = False
 
     def verdict(self) -> str | None:
         """Why the command is over, or None while it goes on; raises when clock, gate or joints fail."""
         steady, ros = time.monotonic(), self._runtime.now()
-        if ros != self._clock_s:
-            self._clock_s, self._clock_moved_s = ros, steady
-        elif steady - self._clock_moved_s > 1.0:
-            raise ClockError(
-                f"ROS time stands still at {ros:.3f} s: /clock is paused or its publisher is gone"
-            )
+        standstill = self._clock.standstill()
+        if standstill:
+            raise ClockError(standstill)
         end = self._gate.ended(self._goal)
         if end is not None and end.event != "done":
             self.interrupted = True

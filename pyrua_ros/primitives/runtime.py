@@ -25,6 +25,8 @@ T = TypeVar("T")
 POLL_S = 0.05
 #: Rest between two rounds of callbacks: spinning per message would take the interpreter from the cell.
 ROUND_S = 0.005
+#: ROS time may stand still for this long (steady clock).
+CLOCK_STANDSTILL_S = 1.0
 
 
 class Runtime:
@@ -167,3 +169,23 @@ class Runtime:
         finally:
             self._last_motion_end_ns = self.now_ns()
             self._motion.release()
+
+
+class ClockWatch:
+    """Notices that ROS time stands still while steady time passes."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self.restart()
+
+    def restart(self) -> None:
+        """Count from now."""
+        self._ros_s, self._moved_s = self._runtime.now(), time.monotonic()
+
+    def standstill(self) -> str:
+        """Say that the clock has stood still for too long; empty while it goes."""
+        if self._runtime.now() != self._ros_s:
+            self.restart()
+        elif time.monotonic() - self._moved_s > CLOCK_STANDSTILL_S:
+            return f"ROS time stands still at {self._ros_s:.3f} s: /clock is paused or its publisher is gone"
+        return ""
